@@ -6,9 +6,10 @@
 import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-page.ts';
 import type { Answered, GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
+import { Held } from '../runtime/limits/held.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { isAddress, tronUrlOf, type ConsoleConfig } from './config.ts';
-import { Painter } from './painter.ts';
+import { Painter, WAITING_MAX } from './painter.ts';
 import { pictureOf } from './picture.ts';
 import { headOf, knownPreview, PLAIN, PREVIEWED, previewOf, type Preview } from './preview.ts';
 import { TILES_PATH, tilesRoute } from './tiles.ts';
@@ -140,10 +141,22 @@ const PICTURES = '/preview';
 /** For pictures that can change with the program alone, and for all others. */
 const CACHED = { final: 'public, max-age=86400', open: 'public, max-age=60' };
 
+/** Half of those that wait at once, so that one client does not keep all others from theirs. */
+const OF_A_CLIENT_MAX = WAITING_MAX / 2;
+
 function pictureRoutes(reader: Reader): readonly GetRoute[] {
   const painter = new Painter();
-  const draw = async (preview: Preview): Promise<Answered> => {
-    const body = await painter.paint(pictureOf(preview, Date.now()));
+  const held = new Held(OF_A_CLIENT_MAX);
+  const paint = async (preview: Preview, client: string): Promise<Buffer | undefined> => {
+    const release = held.take(client);
+    try {
+      return release && (await painter.paint(pictureOf(preview, Date.now())));
+    } finally {
+      release?.();
+    }
+  };
+  const draw = async (preview: Preview, { exchange }: HttpRequest): Promise<Answered> => {
+    const body = await paint(preview, exchange.client);
     if (body === undefined)
       return { refused: 'rate_limited', message: 'too many pictures are drawn: ask again shortly' };
     const isFinal = preview === PLAIN || preview.state?.is_final === true;
@@ -156,15 +169,15 @@ function pictureRoutes(reader: Reader): readonly GetRoute[] {
     };
   };
   return [
-    { method: 'get', path: PICTURES, handle: () => draw(PLAIN) },
+    { method: 'get', path: PICTURES, handle: (request) => draw(PLAIN, request) },
     ...PREVIEWED.map((path): GetRoute => ({
       method: 'get',
       path: PICTURES + path,
-      handle: async ({ params: { name } }) => {
-        const preview = await knownPreview(reader, path, String(name));
+      handle: async (request) => {
+        const preview = await knownPreview(reader, path, String(request.params['name']));
         return preview === undefined
           ? { refused: 'not_found', message: 'nothing has this name: look at the link again' }
-          : draw(preview);
+          : draw(preview, request);
       },
     })),
   ];

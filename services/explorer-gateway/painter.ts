@@ -8,7 +8,7 @@ import { Fault } from '../runtime/process/errors.ts';
 
 const KEPT_MAX = 200;
 /** A picture takes some 50 ms of a processor: those that wait longer than a second are refused. */
-const WAITING_MAX = 16;
+export const WAITING_MAX = 16;
 
 export class Painter {
   #worker: Worker | undefined;

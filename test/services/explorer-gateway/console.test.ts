@@ -5,11 +5,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import type { Cells } from '../../../services/runtime/postgres/pool.ts';
 import { gettable } from '../../support/openapi.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
 const HASH = `0x${'ab'.repeat(32)}`;
 const ADDRESS = `0x${'cd'.repeat(20)}`;
+const AT = '2026-11-28 07:28:00.5+00';
 const PEOPLE = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 let folder: string;
@@ -148,6 +150,34 @@ test('a picture of nothing is 404 without a query, and 503 while the index is aw
   }
   const away = await open(`/preview/transactions/${HASH}`);
   expect([away.status, away.headers.get('cache-control')]).toEqual([503, 'no-store']);
+});
+
+test('a client that asks for many pictures keeps no other from one', async () => {
+  let asked = 0;
+  const answered = Promise.withResolvers<void>();
+  const rows = async (): Promise<readonly Cells[]> => {
+    const amount = String(++asked);
+    await answered.promise;
+    return [['hash', '1', 'from', 'to', amount, '1', 'Transfer', 't', AT, 'f']];
+  };
+  const busy = await openExplorer({
+    postgres_reader_url: 'postgres://127.0.0.1:1/clt',
+    console: pathToFileURL(`${folder}/`),
+    reader: () => ({ rows }),
+    trust_proxy_hops: 1,
+  });
+  const statusFor = async (client: string): Promise<number> => {
+    const headers = { 'x-forwarded-for': client };
+    return (await fetch(`${busy.url}/preview/transactions/${HASH}`, { headers })).status;
+  };
+  const many = Array.from({ length: 40 }, () => statusFor('192.0.2.1'));
+  await expect.poll(() => asked).toBe(40);
+  const other = statusFor('192.0.2.2');
+  await expect.poll(() => asked).toBe(41);
+  answered.resolve();
+  expect(await other).toBe(200);
+  expect((await Promise.all(many)).filter((status) => status === 200)).toHaveLength(8);
+  await busy.close();
 });
 
 test('a gateway without a build of the console has no pages, and redirects nobody', async () => {

@@ -60,7 +60,11 @@ test('a picture may be kept for a day once its block is final, else for a minute
 });
 
 test('a thing that nobody knows has no picture, and its page the plain one', async () => {
-  for (const path of ['/blocks/999', `/transactions/0x${'00'.repeat(32)}`]) {
+  for (const path of [
+    '/blocks/999',
+    `/blocks/${2n ** 64n}`,
+    `/transactions/0x${'00'.repeat(32)}`,
+  ]) {
     expect(await headersOf(`/preview${path}`)).toEqual([
       404,
       'application/json; charset=utf-8',
