@@ -74,11 +74,11 @@ test.each([
   expect(tronUrlOf(readExplorerGatewayConfig({ ...NEEDED, ...given }))).toBe(url);
 });
 
-test.each(['javascript:alert(1)//', 'tronscan.org'])(
+test.each(['javascript:alert(1)//', 'tronscan.org', 'https://me:secret@tron.example/tx/'])(
   'no transfer is linked at %s',
   (APP_CONSOLE_TRON_URL) => {
     expect(() => readExplorerGatewayConfig({ ...NEEDED, APP_CONSOLE_TRON_URL })).toThrow(
-      'APP_CONSOLE_TRON_URL is not an address like https://tronscan.org/#/transaction/, or none',
+      'APP_CONSOLE_TRON_URL is not an address like https://tronscan.org/#/transaction/, without user and password, or none',
     );
   },
 );
