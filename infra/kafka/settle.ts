@@ -108,9 +108,10 @@ async function settleOnce(
           : ResourcePatternTypes.LITERAL,
       })),
     );
-    await admin.createAcls({ acl });
     const keys = new Set(acl.map(keyOf));
     for (;;) {
+      // again each time: an earlier version that settles now takes what it does not know
+      await admin.createAcls({ acl });
       const { resources } = await admin.describeAcls(ALL_ACLS);
       const known = resources.flatMap(({ acls, ...on }) => acls.map((to) => ({ ...on, ...to })));
       const others = known.filter(

@@ -4,6 +4,7 @@ import { HANG_MS } from './limits.ts';
 
 /** Between two looks at least, as `expect.poll` does; many conditions ask a server. */
 const POLL_MS = 100;
+const REST_MAX_MS = 5_000;
 
 /** A look that takes longer than HANG_MS is an error. */
 async function within<Seen>(look: () => Seen | Promise<Seen>): Promise<Seen> {
@@ -18,8 +19,8 @@ async function within<Seen>(look: () => Seen | Promise<Seen>): Promise<Seen> {
 
 /**
  * Looks again and again until `holds` is true of what it sees; an error is nothing seen. It rests
- * as long as a look takes, so that one that starts a command leaves processor time. After HANG_MS
- * it rejects with `what` was waited for, for how long, and what was seen last.
+ * as long as a look takes, five seconds at most, so that one that starts a command leaves processor
+ * time. After HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
  */
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,
@@ -44,6 +45,7 @@ export async function until<Seen>(
         `waited ${Math.round(waited / 1_000)} s in vain for ${what}; seen last: ${last}`,
         { cause },
       );
-    await after(Math.max(POLL_MS, performance.now() - looked));
+    const took = performance.now() - looked;
+    await after(Math.min(Math.max(POLL_MS, took), REST_MAX_MS));
   }
 }
