@@ -34,6 +34,7 @@ function timeFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
 }
 
 const LOCAL = timeFormat({ dateStyle: 'medium', timeStyle: 'medium' });
+const HALF_DAY_MS = 43_200_000;
 const CLOCK = timeFormat({ timeStyle: 'medium' });
 
 /** In the zone of the reader. */
@@ -41,8 +42,9 @@ export function localTime(iso: string): string {
   return LOCAL.format(new Date(iso));
 }
 
-export function localClock(at: number): string {
-  return CLOCK.format(at);
+/** In the zone of the reader: the time of day, with the date where it may be another day's. */
+export function localClock(at: number, now = Date.now()): string {
+  return (Math.abs(now - at) <= HALF_DAY_MS ? CLOCK : LOCAL).format(at);
 }
 
 const HOUR = timeFormat({ dateStyle: 'medium', timeStyle: 'short' });

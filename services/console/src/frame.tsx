@@ -3,8 +3,8 @@ import {
   Link,
   Outlet,
   useLocation,
+  useMatch,
   useRouter,
-  useSearch,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactElement } from 'react';
@@ -21,7 +21,8 @@ import { BROWSER_ZONE, switchZone, TIME_ZONE } from './zone.ts';
 export function Frame(): ReactElement {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
-  const isWall = useSearch({ strict: false, select: ({ wall }) => wall !== undefined });
+  const home = useMatch({ from: '/', shouldThrow: false });
+  const isWall = home?.search.wall !== undefined;
   useKnownNames();
   // on a phone the pages do not fit side by side
   useEffect(() => {

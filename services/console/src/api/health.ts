@@ -32,13 +32,18 @@ export function useStatus(): UseQueryResult<Status> {
 
 /** The gateway asks the treasury no more often. */
 const POSITION_MS = 5_000;
+/** A tab that is hidden still shows its icon. */
+export const SEEN_BY_ICON = {
+  refetchInterval: POSITION_MS,
+  refetchIntervalInBackground: true,
+} as const;
 
 /** The reserve as the treasury publishes it now. */
 export function useReserve(): UseQueryResult<Reserve> {
   return useQuery({
     queryKey: ['reserve'],
     queryFn: ({ signal }) => one<Reserve>('reserve', signal),
-    refetchInterval: POSITION_MS,
+    ...SEEN_BY_ICON,
   });
 }
 
@@ -47,7 +52,7 @@ export function useNewestRuns(): UseQueryResult<Page<RecordedRun>> {
   return useQuery({
     queryKey: ['runs', 'the newest'],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: 1 }),
-    refetchInterval: POSITION_MS,
+    ...SEEN_BY_ICON,
   });
 }
 
@@ -80,10 +85,15 @@ export function useProblems(): readonly string[] {
 
 /**
  * Whether the explorer answers nothing at the moment, which the frame says for every page. False
- * where it is not asked.
+ * where it is not asked. `isHiddenToo`: it is asked while the tab is hidden, too.
  */
-export function useIsDown(isAsked: boolean): boolean {
-  return useQuery({ ...STATUS, enabled: isAsked, notifyOnChangeProps: ['error'] }).isError;
+export function useIsDown(isAsked: boolean, isHiddenToo = false): boolean {
+  return useQuery({
+    ...STATUS,
+    enabled: isAsked,
+    notifyOnChangeProps: ['error'],
+    refetchIntervalInBackground: isHiddenToo,
+  }).isError;
 }
 
 /** `since`: when the last answer came, as text; `still`: the parts that stand still. */

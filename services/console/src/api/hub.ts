@@ -94,9 +94,12 @@ export const BALANCE = `subscription ($account: String!) {
 
 interface Connection {
   readonly client: Client;
-  /** callbacks that are told when the socket opens and closes */
-  readonly listeners: Set<(isOpen: boolean) => void>;
+  /** callbacks that are told when the socket closes */
+  readonly listeners: Set<() => void>;
 }
+
+/** After this time a subscription that the hub ended begins again: a limit may be gone by then. */
+const AGAIN_MS = 10_000;
 
 /** One socket for each hub, opened when somebody subscribes. */
 const connections = new Map<string, Connection>();
@@ -104,11 +107,9 @@ const connections = new Map<string, Connection>();
 function connectionTo(hubUrl: string): Connection {
   const known = connections.get(hubUrl);
   if (known !== undefined) return known;
-  const listeners = new Set<(isOpen: boolean) => void>();
-  const tell = (isOpen: boolean): void => listeners.forEach((listener) => listener(isOpen));
+  const listeners = new Set<() => void>();
   const client = socketClient({ url: `${hubUrl}/graphql` });
-  client.on('connected', () => tell(true));
-  client.on('closed', () => tell(false));
+  client.on('closed', () => listeners.forEach((listener) => listener()));
   const opened = { client, listeners };
   connections.set(hubUrl, opened);
   return opened;
@@ -131,6 +132,7 @@ export function useSubscription<Data>(
   variables: object,
 ): Live<Data> {
   const [live, setLive] = useState<Live<Data>>(NOTHING);
+  const [turn, setTurn] = useState(0);
   const asked = JSON.stringify(variables);
   useEffect(() => {
     const { client, listeners } = connectionTo(hubUrl);
@@ -140,10 +142,14 @@ export function useSubscription<Data>(
         error: new ServiceError(status, message),
         dataUpdatedAt: before.error === null ? Date.now() : before.dataUpdatedAt,
       }));
-    const listener = (isOpen: boolean): void => {
-      if (!isOpen) failed(0, 'the socket is closed');
-      // an equal result is sent again only at a new subscription, which a new socket begins
-      else setLive((before) => ({ ...before, error: null }));
+    let hasLeft = false;
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const ended = (): void => {
+      if (!hasLeft) again ??= setTimeout(() => setTurn(turn + 1), AGAIN_MS);
+    };
+    // the error ends with the next result: a new socket begins a subscription anew
+    const listener = (): void => {
+      if (again === undefined) failed(0, 'the socket is closed');
     };
     listeners.add(listener);
     const stop = client.subscribe<{ readonly result: Data }>(
@@ -157,14 +163,17 @@ export function useSubscription<Data>(
         error: (error) => {
           const [first] = Array.isArray(error) ? error : [error];
           failed(400, first instanceof Error ? first.message : String(first?.message ?? first));
+          ended();
         },
-        complete: () => undefined,
+        complete: ended,
       },
     );
     return () => {
+      hasLeft = true;
+      clearTimeout(again);
       listeners.delete(listener);
       stop();
     };
-  }, [hubUrl, query, asked]);
+  }, [hubUrl, query, asked, turn]);
   return live;
 }

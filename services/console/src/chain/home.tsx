@@ -20,6 +20,7 @@ import { WithService } from '../design/with-service.tsx';
 import { grouped, localClock, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
+import { BROWSER_ZONE, TIME_ZONE } from '../zone.ts';
 import { InFlight, ReserveLight } from './money.tsx';
 import { SentenceTable } from './sentence.tsx';
 import { CHAIN } from './text.ts';
@@ -76,16 +77,22 @@ function Leave(): ReactElement {
   const navigate = useNavigate();
   useEffect(keepAwake, []);
   useEffect(() => {
-    const onKey = ({ key }: KeyboardEvent): void => {
+    const onKey = ({ key, target }: KeyboardEvent): void => {
+      // there it closes the list of keys
+      if (target instanceof Element && target.closest('dialog') !== null) return;
       if (key === 'Escape') void navigate({ to: '/' });
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, [navigate]);
   return (
-    <Link to="/">
-      {CHAIN.home.leave} <kbd>Esc</kbd>
-    </Link>
+    <>
+      {/* as the foot of other pages */}
+      <span className="quiet">{CHAIN.home.zone(TIME_ZONE ?? BROWSER_ZONE)}</span>
+      <Link to="/">
+        {CHAIN.home.leave} <kbd>Esc</kbd>
+      </Link>
+    </>
   );
 }
 

@@ -24,7 +24,10 @@ export function Rides({ hubUrl }: { readonly hubUrl: string }): ReactElement {
   const active = useSubscription<readonly Ride[]>(hubUrl, NEWEST_RIDES.active, limit);
   const paid = useSubscription<readonly Ride[]>(hubUrl, NEWEST_RIDES.paid, { limit: ROWS });
   const words = CHAIN.rides;
-  const changed = Math.max(...[open, active, paid].map(({ dataUpdatedAt: at }) => at));
+  const newest = Math.max(
+    0,
+    ...[open, active, paid].map(({ error, dataUpdatedAt: at }) => (error === null ? at : 0)),
+  );
   return (
     <div className="rides">
       <Kind title={words.open} of={open} figureOf={countOf} empty={TEXT.market.noRequests} />
@@ -36,7 +39,7 @@ export function Rides({ hubUrl }: { readonly hubUrl: string }): ReactElement {
         isTrip
       />
       <Kind title={words.paid} of={paid} figureOf={fareOfFirst} empty={words.nothingPaid} />
-      {changed > 0 && <p className="moment">{words.moment(localClock(changed))}</p>}
+      {newest > 0 && <p className="moment">{words.moment(localClock(newest))}</p>}
     </div>
   );
 }

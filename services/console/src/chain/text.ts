@@ -62,6 +62,7 @@ export const CHAIN = {
   home: {
     /** when the explorer was asked for blocks and transactions */
     moment: (time: string): string => `Blocks and transactions of ${time}`,
+    zone: (name: string): string => `Times in ${name}`,
     wall: 'For a screen on the wall',
     leave: 'Leave the wall',
     sentence: 'In one sentence',
@@ -81,6 +82,6 @@ export const CHAIN = {
     paid: 'Paid last',
     nothingPaid: 'None is paid yet.',
     most: (count: string): string => `${count} or more`,
-    moment: (time: string): string => `Last change at ${time}`,
+    moment: (time: string): string => `No change since ${time}`,
   },
 } as const;

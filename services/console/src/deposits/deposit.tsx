@@ -109,6 +109,8 @@ function useTimeline(id: string, caller: Caller) {
   return useQuery({
     queryKey: ['timeline', caller.token, id],
     queryFn: ({ signal }) => timelineOf(caller, id, signal),
+    // a tab that is hidden still shows its icon
+    refetchIntervalInBackground: true,
   });
 }
 

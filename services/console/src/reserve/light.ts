@@ -23,12 +23,24 @@ export interface Light {
   readonly word: string;
 }
 
+type Said = Pick<RecordedRun, 'status' | 'run_at'>;
+
 interface Known {
   /** whether the explorer answers nothing */
   readonly is_down: boolean;
   /** undefined: not known now */
-  readonly reserve: Pick<Reserve, 'configured' | 'available'> | undefined;
-  readonly run: Pick<RecordedRun, 'status' | 'run_at'> & Partial<RecordedRun>;
+  readonly reserve:
+    (Pick<Reserve, 'configured' | 'available'> & { readonly last_run: Said | null }) | undefined;
+  readonly run: Said & Partial<RecordedRun>;
+}
+
+const WORST_FIRST = ['mismatch', 'uncovered', 'over_backed_drift', 'ok'] as const;
+
+/** The treasury may have a newer run than the log shows: the worse of the two counts. */
+function worstOf(run: Known['run'], said: Said | null): ReturnType<typeof verdictOf> {
+  const isNewer = said !== null && Date.parse(said.run_at) > Date.parse(run.run_at);
+  const verdicts = new Set([run, ...(isNewer ? [said] : [])].map((each) => verdictOf(each)));
+  return WORST_FIRST.find((each) => verdicts.has(each)) ?? 'mismatch';
 }
 
 /** A shortfall stays one while nobody answers; a cover has to be recent, and confirmed now. */
@@ -36,7 +48,7 @@ export function lightOf({ is_down: isDown, reserve, run }: Known, now: number): 
   const words = CHAIN.tabs;
   if (isDown) return { mark: 'bad', word: words.unknown };
   if (reserve?.configured !== true) return { mark: undefined, word: words.unknown };
-  const verdict = verdictOf(run);
+  const verdict = worstOf(run, reserve.last_run);
   const isShort = verdict === 'mismatch' || verdict === 'uncovered';
   const word = TEXT.reserve.statuses[verdict];
   if (!reserve.available) return { mark: isShort ? 'bad' : 'warn', word: words.unknown };
@@ -50,7 +62,7 @@ export function lightOf({ is_down: isDown, reserve, run }: Known, now: number): 
 /** Undefined: no run is known. */
 export function useLight({ data, error }: UseQueryResult<Page<RecordedRun>>): Light | undefined {
   const now = useNow();
-  const isDown = useIsDown(true);
+  const isDown = useIsDown(true, true);
   const reserve = useReserve();
   const run = data?.items[0];
   if (run === undefined) return isDown ? { mark: 'bad', word: CHAIN.tabs.unknown } : undefined;

@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { page, type Page } from '../api/explorer.ts';
-import { useReserve } from '../api/health.ts';
+import { SEEN_BY_ICON, useReserve } from '../api/health.ts';
 import { useMark } from '../design/lamp.tsx';
 import { Pager } from '../design/pager.tsx';
 import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../design/parts.tsx';
@@ -26,6 +26,7 @@ export function ReservePage(): ReactElement {
   const newest = useQuery({
     queryKey: ['runs', 'newest'],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: PLOTTED }),
+    ...SEEN_BY_ICON,
   });
   const listed = useQuery({
     queryKey: ['runs', cursor],

@@ -21,7 +21,10 @@ export function timeOf(typed: string, now: number, zone: string | undefined): nu
   const text = typed
     .trim()
     .replaceAll(/[\u00a0\u202f]/g, ' ')
-    .replace(RUN, '');
+    .replace(RUN, '')
+    // as in Canada, and in Denmark
+    .replace(/([ap])\.m\.$/i, '$1m')
+    .replace(/(\d{1,2})\.(\d{2})\.(\d{2})$/, '$1:$2:$3');
   const { date, clock, zone: own = isUtc ? 'Z' : '' } = ISO.exec(text)?.groups ?? {};
   if (date !== undefined) return known(Date.parse(`${date}T${clock}${own.toUpperCase()}`));
   if (DATE.test(text)) return known(Date.parse(`${text}${isUtc ? ' UTC' : ''}`));

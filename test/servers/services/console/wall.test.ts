@@ -1,4 +1,5 @@
 /** The first page in Chromium: all parts at a glance, on a screen on the wall, and in the tab. */
+import type { Page, WebSocketRoute } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { RECORDED_RUN, type RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
@@ -26,6 +27,7 @@ const PARTS = [
   TEXT.home.transactions,
   CHAIN.rides.title,
 ];
+const BROWSER_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const rider = walletOf('browser', 'wall rider');
 let missing = '';
 let world: ConsoleWorld;
@@ -81,6 +83,18 @@ function runOf(changed: Partial<RecordedRun>): RecordedRun {
     ),
   );
   return { ...example, status: 'ok', run_at: new Date().toISOString(), ...changed };
+}
+
+/** Chromium without a window shows every tab. */
+async function hide(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    Object.defineProperty(document, 'visibilityState', { value: 'hidden' });
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+  });
+}
+
+function tell(socket: WebSocketRoute, said: object): void {
+  socket.send(JSON.stringify(said));
 }
 
 const part = (name: string) => opened.page.getByRole('region', { name, exact: true }).first();
@@ -139,6 +153,50 @@ test('a part that is away says so, and the others go on', async () => {
   await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
 });
 
+test('rides that the hub ends are old until it sends them again', async () => {
+  const { page, context, show } = await openPage(world);
+  const ended = { code: 'RATE_LIMITED' };
+  let refused = '';
+  let fare = '12500000';
+  const sockets: WebSocketRoute[] = [];
+  await page.routeWebSocket('**/graphql/ws', (socket) => {
+    sockets.push(socket);
+    socket.onMessage((message) => {
+      const { type, id, payload } = JSON.parse(String(message));
+      if (type === 'connection_init') tell(socket, { type: 'connection_ack' });
+      if (type === 'ping') tell(socket, { type: 'pong' });
+      if (type !== 'subscribe') return;
+      const isOpen = String(payload.query).includes('rideRequestsUpdated');
+      if (isOpen && refused !== '')
+        return tell(socket, {
+          type: 'error',
+          id,
+          payload: [{ message: refused, extensions: ended }],
+        });
+      const result = isOpen ? [{ txHash: `0x${'ab'.repeat(32)}`, fare }] : [];
+      tell(socket, { type: 'next', id, payload: { data: { result } } });
+    });
+  });
+  const of = (name: string) => page.getByRole('region', { name, exact: true }).first();
+  const moment = (): Promise<string> => page.locator('.rides > .moment').innerText();
+  await show('/');
+  await expect.poll(() => of(CHAIN.rides.open).innerText()).toContain('12.50');
+  refused = 'too many different subscriptions are open: try again later';
+  for (const opens of [2, 3]) {
+    await sockets.at(-1)?.close({ code: 1012 });
+    await expect.poll(() => sockets.length).toBe(opens);
+    // the others are of the new socket
+    await expect.poll(() => of(CHAIN.rides.active).innerText()).not.toContain('No answer');
+    expect(await of(CHAIN.rides.open).innerText()).toContain('No answer from the hub');
+  }
+  expect(await moment()).toContain(CHAIN.rides.moment(''));
+  refused = '';
+  fare = '13500000';
+  await expect.poll(() => of(CHAIN.rides.open).innerText()).toContain('13.50');
+  expect(await of(CHAIN.rides.open).innerText()).not.toContain('No answer');
+  await context.close();
+});
+
 test.each([
   [1_920, 1_080],
   [3_840, 2_160],
@@ -164,6 +222,13 @@ test.each([
     for (const name of PARTS) expect(await part(name).isVisible()).toBe(true);
     expect(await page.evaluate(() => Reflect.get(window, 'locks'))).toBe(1);
     expect(await violationsOfBothSchemes(page)).toEqual([]);
+    expect(await page.getByText(CHAIN.home.zone(BROWSER_ZONE)).count()).toBe(1);
+    // closes the list of keys alone
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    expect(new URL(page.url()).search).toMatch(/^\?wall/);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.locator('.bar').count()).toBe(1);
     expect(new URL(page.url()).search).toBe('');
@@ -192,6 +257,25 @@ test.each<readonly [string, Partial<RecordedRun>, Mark, string]>([
   if (mark !== 'good') expect(await part(TEXT.reserve.title).innerText()).toContain(word);
   await page.getByRole('link', { name: TEXT.nav.validators, exact: true }).click();
   await expect.poll(() => iconOf(opened.page)).toBeUndefined();
+});
+
+test('the icon goes on to tell of the reserve while the tab is hidden', async () => {
+  const { page, show } = opened;
+  for (const path of ['/', '/reserve']) {
+    run = runOf({});
+    await show(path);
+    await expect.poll(() => iconOf(page)).toBe('good');
+    await hide(page);
+    run = runOf({ uncovered: '1' });
+    await expect.poll(() => iconOf(page)).toBe('bad');
+  }
+});
+
+test('another page than the first has its bar, whatever its address says', async () => {
+  const { page } = opened;
+  await page.goto(`${world.explorer.url}/reserve?wall`);
+  await expect.poll(() => page.locator('main h1').count()).toBe(1);
+  expect(await page.locator('.bar, .foot').count()).toBe(2);
 });
 
 test('without an answer of the treasury no page says that all is covered', async () => {
@@ -233,6 +317,7 @@ test('the icon of a deposit tells whether it waits or is credited', async () => 
   await show(`/deposits/${deposit_id}`);
   await page.getByRole('button', { name: 'Browser wallet' }).click();
   await expect.poll(() => iconOf(page)).toBe('warn');
+  await hide(page);
   const mint = Buffer.alloc(32, 0x4e);
   const of = depositEvents(deposit_id);
   await world.ledger(

@@ -5,6 +5,8 @@ import {
   amountPadding,
   amountText,
   grouped,
+  localClock,
+  localTime,
   shortened,
   tickLabels,
   timeLabels,
@@ -46,6 +48,13 @@ test.each([
 ])('%s seconds ago is shown as %s', (seconds, text) => {
   const now = Date.parse('2026-11-21T07:28:02.500Z');
   expect(age(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
+});
+
+test('a time of day has its date once it may be that of another day', () => {
+  const at = Date.parse('2026-11-21T07:28:02Z');
+  const date = localTime(new Date(at).toISOString());
+  expect(date).toContain(localClock(at, at + 43_200_000));
+  expect(localClock(at, at + 43_200_001)).toBe(date);
 });
 
 test.each([

@@ -6,7 +6,7 @@ import { RUN_WORDS } from '../../../../../schemas/explorer-api/words.ts';
 
 const NOW = Date.parse('2026-11-28T12:00:00Z');
 const HOUR = 3_600_000;
-const ANSWERS = { configured: true, available: true };
+const ANSWERS = { configured: true, available: true, last_run: null };
 const { covered, old, unknown } = CHAIN.tabs;
 
 function runOf(status: 'ok' | 'mismatch' | 'over_backed_drift', uncovered = '0', age = 60_000) {
@@ -44,6 +44,20 @@ test.each([
   });
 });
 
+test.each([
+  ['has a mismatch', 'mismatch', 30_000, 'bad', RUN_WORDS.mismatch],
+  ['has more than needed', 'over_backed_drift', 30_000, 'warn', RUN_WORDS.over_backed_drift],
+  ['covers all', 'ok', 30_000, 'good', covered],
+  // the log has a newer one
+  ['had a mismatch before', 'mismatch', 90_000, 'good', covered],
+] as const)(
+  'a newest run that covers all, while the treasury names one that %s',
+  (_, status, age, mark, word) => {
+    const reserve = { ...ANSWERS, last_run: runOf(status, '0', age) };
+    expect(lightOf({ is_down: false, reserve, run: runOf('ok') }, NOW)).toEqual({ mark, word });
+  },
+);
+
 test('green is a recent run that covers all, which the treasury confirms now', () => {
   const facts = fc.record({
     is_down: fc.boolean(),
@@ -56,7 +70,10 @@ test('green is a recent run that covers all, which the treasury confirms now', (
   fc.assert(
     fc.property(facts, ({ is_down, available, configured, status, uncovered, age }) => {
       const run = runOf(status, String(uncovered), age);
-      const { mark, word } = lightOf({ is_down, reserve: { configured, available }, run }, NOW);
+      const { mark, word } = lightOf(
+        { is_down, reserve: { configured, available, last_run: null }, run },
+        NOW,
+      );
       const isCovered = status === 'ok' && uncovered === 0n && isRecent(run, NOW);
       expect(mark === 'good').toBe(isCovered && !is_down && available && configured);
       expect(word === covered).toBe(mark === 'good');

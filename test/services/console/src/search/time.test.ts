@@ -21,6 +21,18 @@ test.each([
   expect(timeOf(typed, NOW, 'UTC')).toBe(Date.parse(at));
 });
 
+test.each(['en-US', 'en-GB', 'en-CA', 'en-AU', 'en-DK'])(
+  'a time as a browser in %s writes it is that time',
+  (locale) => {
+    const at = Date.parse('2026-09-08T13:04:05Z');
+    const zone = { timeStyle: 'medium', timeZone: 'UTC' } as const;
+    const written = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', ...zone }).format(at);
+    expect(timeOf(written, NOW, 'UTC')).toBe(at);
+    const clock = new Intl.DateTimeFormat(locale, zone).format(at);
+    expect(timeOf(clock, at, 'UTC')).toBe(at);
+  },
+);
+
 test('a time without a zone is one of the browser', () => {
   const local = new Date(NOW);
   local.setHours(0, 0, 1, 0);
