@@ -1,6 +1,8 @@
 /**
- * `npm run screenshots [-- --url URL]`: every page of the console on the running local stack, light
- * and dark, phone and desktop, in `.local/screenshots`; those of the README in `docs/screenshots`.
+ * `npm run screenshots [-- --url URL] [NAME ...]`: every page of the console on the running local
+ * stack, light and dark, phone and desktop, in `.local/screenshots`; those of the README in
+ * `docs/screenshots`; and the series of `screenshot-series.ts`, which a devnet of this machine alone
+ * can make. With names only those pages and series.
  * The operations page is that of an `ops console` of its own, for which a local stack has a key.
  */
 import { spawn } from 'node:child_process';
@@ -9,6 +11,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
+import { takeSeries, type DevnetStack } from './screenshot-series.ts';
 import { openChromium, openContext } from './support/chromium.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -31,19 +34,22 @@ interface Items {
   readonly items: readonly Readonly<Record<string, unknown>>[];
 }
 
-interface Stack {
-  readonly explorer_url: string;
-  readonly operator_key?: string;
+interface LocalStack extends DevnetStack {
+  readonly operator_key: string;
 }
 
-const { values } = parseArgs({ options: { url: { type: 'string' } } });
-const stack = values.url === undefined ? localStack() : { explorer_url: values.url };
-const url = stack.explorer_url;
+const { values, positionals: wanted } = parseArgs({
+  options: { url: { type: 'string' } },
+  allowPositionals: true,
+});
+const local = values.url === undefined ? localStack() : undefined;
+const url = local?.explorer_url ?? values.url ?? '';
+const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includes(name);
 
-function localStack(): Stack {
+function localStack(): LocalStack {
   const file = join(ROOT, '.local/stack.json');
   try {
-    const read: Stack = JSON.parse(readFileSync(file, 'utf8'));
+    const read: LocalStack = JSON.parse(readFileSync(file, 'utf8'));
     return read;
   } catch {
     return fail(`${file} cannot be read: run "npm run up" first, or give --url`);
@@ -170,8 +176,9 @@ async function take(browser: Browser, all: readonly Shown[]): Promise<number> {
         const file = join(ALL, `${name}-${colorScheme}-${size}.png`);
         await page.screenshot({ path: file, fullPage: true });
         taken++;
-        const isWanted = IN_README.some(([of, scheme]) => of === name && scheme === colorScheme);
-        if (isWanted && size === 'phone')
+        process.stdout.write(`  ${name}-${colorScheme}-${size}\n`);
+        const isInReadme = IN_README.some(([of, scheme]) => of === name && scheme === colorScheme);
+        if (isInReadme && size === 'phone')
           writeFileSync(join(README, `${name}.webp`), await webp(page));
       }
       await context.close();
@@ -185,26 +192,30 @@ interface Operations {
   stop(): void;
 }
 
-/** The pages of an `ops console`; none without the key of an operator. */
-async function openOperations({ operator_key: key }: Stack): Promise<Operations> {
-  if (key === undefined) return { pages: [], stop: () => undefined };
+/** The pages of an `ops console`; none of another stack than the local one. */
+async function openOperations(stack: LocalStack | undefined): Promise<Operations> {
+  if (stack === undefined) return { pages: [], stop: () => undefined };
   const ops = spawn('services/ops/ops', ['console', '--port', '0', '--json'], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(ops.stdout, 'data');
   const answer: { readonly url: string } = JSON.parse(String(line));
-  return { pages: operationsPages(answer.url, key), stop: () => void ops.kill() };
+  return { pages: operationsPages(answer.url, stack.operator_key), stop: () => void ops.kill() };
 }
 
 mkdirSync(ALL, { recursive: true });
 mkdirSync(README, { recursive: true });
 const browser = await openChromium();
 if ('missing' in browser) fail(browser.missing);
-const operations = await openOperations(stack);
+const operations = await openOperations(local);
 try {
-  const taken = await take(browser, [...(await pages()), ...operations.pages]);
-  process.stdout.write(`${taken} screenshots are in ${ALL}, those of the README in ${README}\n`);
+  const all = [...(await pages()), ...operations.pages].filter(({ name }) => isWanted(name));
+  const taken = await take(browser, all);
+  if (local !== undefined) await takeSeries(browser, local, join(ALL, 'series'), isWanted);
+  process.stdout.write(
+    `${taken} screenshots are in ${ALL}, series in ${join(ALL, 'series')}, those of the README in ${README}\n`,
+  );
 } finally {
   operations.stop();
   await browser.close();
