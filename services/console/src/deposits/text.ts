@@ -12,7 +12,8 @@ export const DEPOSIT = {
   tron: 'Show on TRON',
   until: {
     time: (time: string, distance: string): string => `Not before ${time}, in ${distance}.`,
-    person: 'No time is set for the decision.',
+    person:
+      'No time is set for the decision. Nothing is needed from you; to ask about it, name its id.',
   },
   notices: {
     ask: 'Notify me when one is credited',
