@@ -220,8 +220,6 @@ async function journey(series: Series): Promise<void> {
   const offer = await driver.does(
     `createUnsignedRideOffer(rideRequestTransactionHash: "${request}", fare: "12000000")`,
   );
-  await asked(story, 'graphql');
-  await series.take('offer', { ride: story });
   const trip = await rider.does(
     `createUnsignedRideAcceptance(rideOfferTransactionHash: "${offer}")`,
   );

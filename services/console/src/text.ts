@@ -383,7 +383,7 @@ export const TEXT = {
     by: 'by',
     open: 'its newest steps may still be replaced',
     noTime: 'The explorer does not show it yet.',
-    nextOpen: 'Waits for the passenger to accept an offer.',
+    nextOpen: 'Waits for drivers to offer a fare, and for the passenger to accept one.',
     nextActive: 'Waits for payments: the unpaid part of the fare is in escrow.',
     manyOffers: (count: number): string => `Only the first ${count} offers are shown.`,
   },
