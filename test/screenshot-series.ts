@@ -231,7 +231,7 @@ async function journey(series: Series): Promise<void> {
   const pay = (fare: bigint): Promise<string> =>
     rider.does(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "${fare}")`);
   await pay(5n * USD);
-  await story.getByText('7.00', { exact: true }).first().waitFor();
+  await story.locator('main', { hasText: '7.00' }).waitFor();
   await series.take('part-paid', { ride: story });
   const payment = await pay(7n * USD);
   await story.getByText(TEXT.ride.statuses.completed, { exact: true }).first().waitFor();
