@@ -1,9 +1,9 @@
 /**
  * `npm run screenshots [-- --url URL] [NAME ...]`: every page of the console on the running local
  * stack, light and dark, phone and desktop, in `.local/screenshots`; those of the README in
- * `docs/screenshots`; and the series of `screenshot-series.ts`, which a devnet of this machine alone
- * can make. With names only those pages and series.
- * The operations page is that of an `ops console` of its own, for which a local stack has a key.
+ * `docs/screenshots`; and the series of `screenshot-series.ts`, which only a devnet of this machine
+ * can make. With names only those pages and series. The operations page is that of an `ops console`
+ * of its own, for which a local stack has a key.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
