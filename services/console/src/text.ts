@@ -280,7 +280,7 @@ export const TEXT = {
     parts: {
       liability: 'Liability',
       minting: 'Being minted',
-      waiting: 'Waiting to be minted',
+      waiting: 'Waiting for a mint or a person',
       held: 'Held: rejected or not proven',
       fees: 'Fees kept',
       booked: 'Surplus that operators explained',

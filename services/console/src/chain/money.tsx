@@ -9,9 +9,9 @@ import { isCounted } from '../deposits/estimate.ts';
 import { Lamp, useMark } from '../design/lamp.tsx';
 import { Age, Amount, Answer, Figures, Panel, Tag } from '../design/parts.tsx';
 import { grouped, localClock } from '../format.ts';
-import { isWhole, partsOf } from '../reserve/equation.ts';
+import { isWhole, partsOf, verdictOf } from '../reserve/equation.ts';
 import { useLight, type Light } from '../reserve/light.ts';
-import { Cover } from '../reserve/run-parts.tsx';
+import { Cover, Reasons } from '../reserve/run-parts.tsx';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
 
@@ -61,6 +61,9 @@ function Lit(props: {
         of={[
           [words.custody, <Amount of={run.custody_reported} unit={TEXT.units.usdt} />],
           [words.liability, <Amount of={run.ledger_liability} unit={TEXT.units.usdt} />],
+          ...(isWhole(run) && verdictOf(run) !== 'ok'
+            ? [[CHAIN.home.why, <Reasons run={run} />] as const]
+            : []),
         ]}
       />
     </>
@@ -82,7 +85,7 @@ export function InFlight(): ReactElement {
             <NoRun />
           ) : (
             <>
-              <Figures of={[...waitingOf(run, queue), ...heldOf(run), ...roomOf(queue)]} />
+              <Figures of={[...partsIn(run), ...nextOf(queue), ...roomOf(queue)]} />
               <p className="moment">
                 {error !== null && (
                   <span className="warn" role="status">
@@ -109,15 +112,14 @@ export function InFlight(): ReactElement {
   );
 }
 
-/** The queue is newer than the run, and counts. */
-function waitingOf(run: RecordedRun | undefined, queue: MintQueue | undefined): readonly Figure[] {
-  const { waiting: name } = TEXT.reserve.parts;
+/** The next mints by themselves: newer than the run, whose sum has those of a person, too. */
+function nextOf(queue: MintQueue | undefined): readonly Figure[] {
+  if (queue === undefined) return [];
   const words = CHAIN.home;
-  if (queue === undefined) return run === undefined ? [] : [[name, <Amount of={run.waiting} />]];
   const count = grouped(BigInt(queue.waiting_count));
   return [
     [
-      name,
+      words.next,
       <>
         <Amount of={queue.waiting} />{' '}
         <span className="unit">
@@ -128,10 +130,10 @@ function waitingOf(run: RecordedRun | undefined, queue: MintQueue | undefined): 
   ];
 }
 
-function heldOf(run: RecordedRun | undefined): readonly Figure[] {
+function partsIn(run: RecordedRun | undefined): readonly Figure[] {
   if (run === undefined || !isWhole(run)) return [];
   const parts = new Map(partsOf(run));
-  return (['minting', 'held'] as const).map((part) => [
+  return (['minting', 'waiting', 'held'] as const).map((part) => [
     TEXT.reserve.parts[part],
     <Amount of={String(parts.get(part) ?? 0n)} />,
   ]);

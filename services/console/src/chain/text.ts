@@ -72,6 +72,8 @@ export const CHAIN = {
     queue: (time: string): string => `Queue and room as of ${time}`,
     count: (count: string): string => (count === '1' ? '1 deposit' : `${count} deposits`),
     countMost: (count: string): string => `at least ${count} deposits`,
+    why: 'Reason',
+    next: 'Next to be minted',
     room: 'Room under the cap of 24 hours',
     stopped: 'Operators have stopped all minting.',
   },

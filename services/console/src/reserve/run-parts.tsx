@@ -90,6 +90,21 @@ function reasonsOf(run: RecordedRun, tolerance: string): readonly string[] {
   ];
 }
 
+/** The tolerance that is in force now, as it is said beside a run. */
+function useToleranceText(isNewest: boolean): string {
+  const accepted = useTolerance();
+  const words = TEXT.reserve.sentence;
+  return accepted === undefined
+    ? words.noTolerance
+    : words.tolerance(amountText(BigInt(accepted)), isNewest ? '' : words.now);
+}
+
+/** The figures by which the newest run is not ok. */
+export function Reasons({ run }: { readonly run: RecordedRun }): ReactElement | null {
+  const reasons = reasonsOf(run, useToleranceText(true));
+  return reasons.length === 0 ? null : <span className="unit">{reasons.join(', ')}</span>;
+}
+
 /** Custody as a bar and as a sum, each part with the records that make it. */
 export function Equation(props: {
   readonly run: RecordedRun;
@@ -97,12 +112,8 @@ export function Equation(props: {
   readonly isNewest?: boolean;
 }): ReactElement {
   const { run, isNewest = false } = props;
-  const accepted = useTolerance();
   const words = TEXT.reserve;
-  const tolerance =
-    accepted === undefined
-      ? words.sentence.noTolerance
-      : words.sentence.tolerance(amountText(BigInt(accepted)), isNewest ? '' : words.sentence.now);
+  const tolerance = useToleranceText(isNewest);
   const parts = partsOf(run);
   const largest = parts.reduce((most, [, of]) => (of > most ? of : most), 1n);
   return (

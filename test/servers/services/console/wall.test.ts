@@ -85,6 +85,8 @@ function runOf(changed: Partial<RecordedRun>): RecordedRun {
   return { ...example, status: 'ok', run_at: new Date().toISOString(), ...changed };
 }
 
+const DRIFT = { status: 'over_backed_drift', surplus: '5000000' } as const;
+
 /** Chromium without a window shows every tab. */
 async function hide(page: Page): Promise<void> {
   await page.evaluate(() => {
@@ -128,6 +130,23 @@ test('a deposit that waits is counted as the deposit service counts it', async (
   await world.ledger(confirmedEvent());
   await opened.show('/');
   await expect.poll(() => part(CHAIN.home.deposits).innerText()).toContain('1 deposit');
+});
+
+test('the first page says by how much the reserve is off, and has one figure for each name', async () => {
+  const { page, show } = opened;
+  run = runOf({ ...DRIFT, waiting: '500000' });
+  await show('/');
+  await expect
+    .poll(() => part(TEXT.reserve.title).innerText())
+    .toMatch(/more custody than needed[^]*5\.00 USDT more than expected, /);
+  const figure = (name: string): Promise<string> =>
+    part(CHAIN.home.deposits).locator('.figures > div').filter({ hasText: name }).innerText();
+  const { waiting } = TEXT.reserve.parts;
+  expect(await figure(waiting)).toMatch(/0\.50/);
+  expect(await figure(CHAIN.home.next)).toMatch(/deposit/);
+  await page.goto(`${world.explorer.url}/reserve`);
+  await expect.poll(() => page.locator('.facts [data-part=waiting]').innerText()).toMatch(/0\.50/);
+  expect(await page.locator('.facts').first().innerText()).toContain(waiting);
 });
 
 test('a part that is away says so, and the others go on', async () => {
@@ -204,8 +223,11 @@ test.each([
   'on a wall of %d by %d pixels all of it is in sight, and the screen stays on',
   async (width, height) => {
     const { page, problems } = opened;
+    // with its reasons the reserve is longest
+    run = runOf(DRIFT);
     await page.setViewportSize({ width, height });
     await page.goto(`${world.explorer.url}/?wall`);
+    await expect.poll(() => part(TEXT.reserve.title).innerText()).toContain('more than expected');
     await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
     await expect.poll(() => page.locator('.block').count()).toBeGreaterThan(0);
     expect(await page.locator('.bar, .foot').count()).toBe(0);
