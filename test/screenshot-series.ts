@@ -134,7 +134,7 @@ async function reorganisation(series: Series): Promise<void> {
   );
   const pages = {
     home: await series.open('/'),
-    block: await series.open(`/blocks/${height}`),
+    block: await series.open(`/blocks/${String(height)}`),
     transaction: await series.open(`/transactions/${hash}`),
   };
   await pages.home.locator('.strip .block').first().waitFor();

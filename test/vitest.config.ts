@@ -62,7 +62,16 @@ export default defineConfig({
           ...WITH_SERVERS,
         },
       },
-      { extends: true, test: { name: 'faults', include: FAULTS, ...WITH_SERVERS } },
+      {
+        extends: true,
+        test: {
+          name: 'faults',
+          include: FAULTS,
+          ...WITH_SERVERS,
+          // most files start a whole system; with four at once each waits for the others
+          maxWorkers: 3,
+        },
+      },
       {
         extends: true,
         test: {

@@ -414,7 +414,7 @@ export const TEXT = {
       'The treasury does not answer: a transfer that arrives now shows as a deposit, and is minted, when it is back.',
     list: 'Your deposits',
     history: 'Steps of the deposit',
-    none: 'No deposit yet. A transfer shows here soon after it is final on TRON.',
+    none: 'No deposit yet. A transfer shows here once it is final on TRON, about a minute after it was sent.',
     statuses: {
       confirmed: 'detected',
       mint_requested: 'minting',

@@ -67,9 +67,10 @@ const LISTS = {
   activeTripsUpdated: [
     { txHash: HASH, ...ROUTE, fare: LONG, farePaid: '0', driverAddress: ACCOUNT },
   ],
+  completedTripsUpdated: [{ txHash: HASH, fare: LONG }],
 };
 
-/** The page has a hub with one open request and one trip, or with none at all. */
+/** The page has a hub with one ride of each kind, or with none at all. */
 export async function addHub(page: Page, { url }: ExplorerServer, isEmpty = false): Promise<void> {
   const services = { hub_url: url, deposits_url: null, tiles_url: null, tron_url: null };
   await page.route('**/console.json', (route) =>

@@ -58,7 +58,11 @@ export const CHAIN = {
   search: {
     noRun: 'No reserve run is near: only the newest 100 are searched. Reserve lists all runs.',
   },
-  place: { title: 'Place' },
+  place: {
+    title: 'Place',
+    moved: (height: string, index: number): string =>
+      `A reorganisation moved this transaction while this page was open: it was number ${index} of block ${height}.`,
+  },
   home: {
     /** when the explorer was asked for blocks and transactions */
     moment: (time: string): string => `Blocks and transactions of ${time}`,

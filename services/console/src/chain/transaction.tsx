@@ -61,10 +61,17 @@ const RideOf = later<{
 
 function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElement {
   const [followed, setFollowed] = useState<Followed>();
+  const [first] = useState(of);
   const words = TEXT.transaction;
   const place = useLogPlace(String(of.block_height));
+  const isMoved = of.block_height !== first.block_height || of.tx_index !== first.tx_index;
   return (
     <>
+      {isMoved && (
+        <p className="note" role="status">
+          {CHAIN.place.moved(grouped(first.block_height), first.tx_index)}
+        </p>
+      )}
       <section className="panel answer" aria-label={CHAIN.answer.title}>
         <Sentence of={of} followed={followed} />
         <Confirmations height={of.block_height} of={of} />

@@ -72,7 +72,7 @@ test('the balance of an account names the block after which it is so, and whethe
     .toMatchObject({ 'After block': String(changed), State: 'may still be replaced' });
   expect(await page.locator('.moment').innerText()).toContain(`block ${NEWEST}, or of a later one`);
   const plot = page.getByRole('region', { name: 'Balance over time' });
-  expect(await plot.locator('header').innerText()).toContain(`up to block ${changed}`);
+  await expect.poll(() => plot.locator('header').innerText()).toContain(`up to block ${changed}`);
   expect(await plot.locator('header').innerText()).toContain('behind the line');
   expect(await plot.locator('.u-legend').innerText()).toContain('(not final)');
   await page.unrouteAll({ behavior: 'wait' });
@@ -111,6 +111,25 @@ test('a block that is replaced before its transactions are read shows none of ot
   const panel = page.getByRole('region', { name: 'Transactions' });
   await expect.poll(() => panel.innerText()).toContain('Not found');
   expect(await panel.locator('tbody tr').count()).toBe(0);
+});
+
+test('the page of a transaction says that a reorganisation moved it', async () => {
+  const { rows } = await world.writer.query<{ readonly hash: string }>(
+    "SELECT encode(hash, 'hex') AS hash FROM explorer.transactions ORDER BY seq DESC LIMIT 1",
+  );
+  const hash = `0x${rows[0]?.hash}`;
+  let tx_index = 2;
+  await page.route(`**/api/v1/transactions/${hash}*`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), tx_index } });
+  });
+  await show(`/transactions/${hash}`, NEWEST - 3);
+  await expect.poll(() => page.locator('.answer').count()).toBe(1);
+  expect(await page.locator('.note').count()).toBe(0);
+  tx_index = 9;
+  await expect
+    .poll(() => page.locator('.note').allInnerTexts())
+    .toEqual([expect.stringMatching(/moved this transaction .* it was number 2 of block /)]);
 });
 
 test('validators say up to which block theirs are counted', async () => {

@@ -132,6 +132,10 @@ test('a deposit that waits is counted as the deposit service counts it', async (
   await expect.poll(() => part(CHAIN.home.deposits).innerText()).toContain('1 deposit');
 });
 
+function figure(name: string): Promise<string> {
+  return part(CHAIN.home.deposits).locator('.figures > div').filter({ hasText: name }).innerText();
+}
+
 test('the first page says by how much the reserve is off, and has one figure for each name', async () => {
   const { page, show } = opened;
   run = runOf({ ...DRIFT, waiting: '500000' });
@@ -139,8 +143,6 @@ test('the first page says by how much the reserve is off, and has one figure for
   await expect
     .poll(() => part(TEXT.reserve.title).innerText())
     .toMatch(/more custody than needed[^]*5\.00 USDT more than expected, /);
-  const figure = (name: string): Promise<string> =>
-    part(CHAIN.home.deposits).locator('.figures > div').filter({ hasText: name }).innerText();
   const { waiting } = TEXT.reserve.parts;
   expect(await figure(waiting)).toMatch(/0\.50/);
   expect(await figure(CHAIN.home.next)).toMatch(/deposit/);
