@@ -75,12 +75,12 @@ test('the console names the services that are killed, shows what it has, and goe
   for (const service of ['tron-watcher', 'treasury', 'chain-ingester']) await system.end(service);
   expect(await statuses()).toEqual([words.credited]);
   for (const name of [TEXT.nav.chain, TEXT.nav.market, TEXT.nav.charts, TEXT.nav.reserve]) {
-    await page.getByRole('link', { name, exact: true }).click();
+    await page.locator('.bar').getByRole('link', { name, exact: true }).click();
     await expect.poll(() => page.locator('h1').first().innerText()).toBe(name);
     await expect.poll(text).not.toContain(TEXT.states.loading);
   }
   await expect.poll(text).toContain('the treasury cannot be reached');
-  await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
+  await page.locator('.bar').getByRole('link', { name: TEXT.nav.deposits }).click();
   for (const [service, part] of Object.entries(PROJECTORS)) {
     await system.begin(service);
     await expect.poll(health).not.toContain(part);
@@ -129,7 +129,7 @@ test('the console goes on without Redis, says that Kafka is away, and needs no r
   await kafka.start();
   await expect.poll(health).toBe('');
   await goesOn();
-  await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
+  await page.locator('.bar').getByRole('link', { name: TEXT.nav.deposits }).click();
   const address = page.locator('.deposit-address .hash');
   await system.pay(await address.innerText(), 30n * USD);
   const { credited } = TEXT.deposits.statuses;
