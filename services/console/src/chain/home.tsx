@@ -77,9 +77,9 @@ function Leave(): ReactElement {
   const navigate = useNavigate();
   useEffect(keepAwake, []);
   useEffect(() => {
-    const onKey = ({ key, target }: KeyboardEvent): void => {
-      // there it closes the list of keys
-      if (target instanceof Element && target.closest('dialog') !== null) return;
+    const onKey = ({ key }: KeyboardEvent): void => {
+      // it closes the list of keys first; one that is closed may still have the focus
+      if (document.querySelector('dialog[open]') !== null) return;
       if (key === 'Escape') void navigate({ to: '/' });
     };
     document.addEventListener('keydown', onKey);

@@ -9,9 +9,9 @@ import { isCounted } from '../deposits/estimate.ts';
 import { Lamp, useMark } from '../design/lamp.tsx';
 import { Age, Amount, Answer, Figures, Panel, Tag } from '../design/parts.tsx';
 import { grouped, localClock } from '../format.ts';
-import { isWhole, partsOf, verdictOf } from '../reserve/equation.ts';
+import { isWhole, partsOf } from '../reserve/equation.ts';
 import { useLight, type Light } from '../reserve/light.ts';
-import { Cover, Reasons } from '../reserve/run-parts.tsx';
+import { Cover, useReasons } from '../reserve/run-parts.tsx';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
 
@@ -47,6 +47,7 @@ function Lit(props: {
 }): ReactElement {
   const { run } = props;
   const { mark, word } = props.light ?? {};
+  const reasons = useReasons(run);
   const words = TEXT.reserve;
   return (
     <>
@@ -61,9 +62,9 @@ function Lit(props: {
         of={[
           [words.custody, <Amount of={run.custody_reported} unit={TEXT.units.usdt} />],
           [words.liability, <Amount of={run.ledger_liability} unit={TEXT.units.usdt} />],
-          ...(isWhole(run) && verdictOf(run) !== 'ok'
-            ? [[CHAIN.home.why, <Reasons run={run} />] as const]
-            : []),
+          ...(reasons.length === 0
+            ? []
+            : [[CHAIN.home.why, <span className="unit">{reasons.join(', ')}</span>] as const]),
         ]}
       />
     </>

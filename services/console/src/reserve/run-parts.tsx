@@ -99,10 +99,10 @@ function useToleranceText(isNewest: boolean): string {
     : words.tolerance(amountText(BigInt(accepted)), isNewest ? '' : words.now);
 }
 
-/** The figures by which the newest run is not ok. */
-export function Reasons({ run }: { readonly run: RecordedRun }): ReactElement | null {
-  const reasons = reasonsOf(run, useToleranceText(true));
-  return reasons.length === 0 ? null : <span className="unit">{reasons.join(', ')}</span>;
+/** Why the newest run is not ok, as far as its cover does not say so. */
+export function useReasons(run: RecordedRun): readonly string[] {
+  const tolerance = useToleranceText(true);
+  return isWhole(run) && verdictOf(run) !== 'ok' ? reasonsOf(run, tolerance) : [];
 }
 
 /** Custody as a bar and as a sum, each part with the records that make it. */

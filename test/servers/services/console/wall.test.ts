@@ -279,6 +279,7 @@ test.each<readonly [string, Partial<RecordedRun>, Mark, string]>([
   await expect.poll(() => page.title()).toBe('Chain · CLT');
   await expect.poll(() => iconOf(opened.page)).toBe(mark);
   if (mark !== 'good') expect(await part(TEXT.reserve.title).innerText()).toContain(word);
+  expect(await part(TEXT.reserve.title).locator('.figures dd').allInnerTexts()).not.toContain('');
   await page.getByRole('link', { name: TEXT.nav.validators, exact: true }).click();
   await expect.poll(() => iconOf(opened.page)).toBeUndefined();
 });
