@@ -23,6 +23,13 @@ test('the explorer shows blocks of the devnet', async (context) => {
   );
 });
 
+test('the picture of a shared link is drawn in the container', async (context) => {
+  const system = composed(context);
+  const response = await fetch(system.url('explorer', '/preview/blocks/1'));
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
+  expect(Buffer.from(await response.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG');
+});
+
 test('a wallet signs in at the hub and gets the list of a subscription', async (context) => {
   const system = composed(context);
   payer = await Payer.signIn(system);
