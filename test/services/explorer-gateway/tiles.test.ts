@@ -191,7 +191,8 @@ test('clients that do not read hold pieces of the file, and not their parts', as
       await once(client, 'readable');
     }),
   );
-  expect(heldBytes() - before).toBeLessThan(CLIENTS * MIB);
+  // a thread takes back the memory of a collection after it
+  await expect.poll(() => heldBytes() - before).toBeLessThan(CLIENTS * MIB);
   for (const client of clients) client.destroy();
   expect(
     await bytesOf(await fetch(`${served.url}/tiles.pmtiles`, { headers: { range: 'bytes=0-' } })),
