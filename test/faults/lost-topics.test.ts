@@ -2,7 +2,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { CHAIN_BLOCKS, SCHEMA_IDS, TOPICS, TREASURY_LEDGER } from '../../schemas/topics.ts';
+import { CHAIN_BLOCKS, SCHEMA_IDS, TOPICS } from '../../schemas/topics.ts';
 import { deleteRecordsBefore, withRawAdmin } from '../support/kafka.ts';
 import { until } from '../support/until.ts';
 import { isSaidBy, RepairedSystem } from './repaired-system.ts';
@@ -25,34 +25,7 @@ async function restore(copy: string): Promise<void> {
   await system.npmRun('up');
 }
 
-test('after chain.blocks was written again everything works, and earlier reserve runs hold', async () => {
-  await system.credit(1);
-  await system.npmRun('down');
-  await system.npmRun('up', '--servers-only');
-  await withRawAdmin(system.kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
-  await system.npmRun('down');
-  await system.npmRun('up');
-  for (const projection of ['explorer', 'ride_market', 'series'])
-    expect(await system.op('rebuild', projection)).toMatchObject({ code: 0 });
-  await system.npmRun('up');
-  await system.credit(3);
-  await system.expectWhole();
-});
-
-test('a topic that was deleted is restored from the copy of a stopped system', async () => {
-  const copy = join(system.folder.root, 'copy');
-  await system.npmRun('down');
-  cpSync(system.folder.data, copy, { recursive: true });
-  await system.npmRun('up', '--servers-only');
-  await withRawAdmin(system.kafka, (admin) =>
-    admin.deleteTopics({ topics: [TREASURY_LEDGER.name] }),
-  );
-  await restore(copy);
-  await system.credit(5);
-  await system.expectWhole();
-});
-
-test('a deleted chain.blocks is named by its readers, and comes back by the commands that they name', async () => {
+test('a deleted chain.blocks is named by its readers, comes back by the commands that they name, and earlier reserve runs hold', async () => {
   await system.credit(9);
   await withRawAdmin(system.kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
   const needs = ['chain-ingester', 'treasury', ...BLOCK_READERS.map((name) => `projector-${name}`)];

@@ -134,7 +134,6 @@ test('a service that was stopped is started by npm run up, and a running one is 
   expect(printed.match(/started again/g)).toHaveLength(2);
   expect(await system.npmRun('up')).toContain('every part is ready');
   expect(pidOf('hub-gateway')).toBe(hub);
-  await system.expectWhole();
 });
 
 test('ops stops, starts and restarts one service or server, and says what came of it', async () => {
@@ -183,7 +182,7 @@ test('ops stops, starts and restarts one service or server, and says what came o
     code: 1,
     stderr: expect.stringContaining('docker compose restart treasury'),
   });
-  await system.expectWhole();
+  await system.untilNothingIsWrong();
 });
 
 test('a registry that lost its data is seeded from the log', async () => {
