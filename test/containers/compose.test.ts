@@ -6,7 +6,7 @@ import { defaultSettings } from '../../infra/services/settings.ts';
 import { ask } from '../../packages/wallet/src/index.ts';
 import { takePort } from '../support/free-ports.ts';
 import { until } from '../support/until.ts';
-import { composed, type Inspected } from './composed.ts';
+import { composed, REVISION, type Inspected } from './composed.ts';
 import { Payer } from './payer.ts';
 
 let payer: Payer;
@@ -28,6 +28,16 @@ test('the picture of a shared link is drawn in the container', async (context) =
   const response = await fetch(system.url('explorer', '/preview/blocks/1'));
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
   expect(Buffer.from(await response.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG');
+});
+
+test('the image says of which commit it is built', async (context) => {
+  const system = composed(context);
+  interface Image {
+    readonly Config: { readonly Labels: Readonly<Record<string, string>> };
+  }
+  const { Image } = await system.container('treasury');
+  const { Config } = await system.engine.ask<Image>(`/images/${Image}/json`);
+  expect(Config.Labels['org.opencontainers.image.revision']).toBe(REVISION);
 });
 
 test('a wallet signs in at the hub and gets the list of a subscription', async (context) => {

@@ -13,6 +13,8 @@ import { until } from '../support/until.ts';
 import { Engine, IMAGE, openEngine } from './engine.ts';
 
 const PROJECT = 'clt-test';
+/** What the image of a run says that it is built of. */
+export const REVISION = 'a commit of a test';
 /** A part that publishes a port. */
 export type Published =
   | 'explorer'
@@ -47,6 +49,8 @@ export interface Place {
 /** A container, as the engine describes it. */
 export interface Inspected {
   readonly Id: string;
+  /** its id */
+  readonly Image: string;
   readonly Name: string;
   readonly RestartCount: number;
   readonly State: {
@@ -220,6 +224,7 @@ export class Composed {
   ): Promise<Ended> {
     const [program = '', ...first] = this.#command;
     const settings: Record<string, string> = {
+      APP_REVISION: REVISION,
       APP_SECRETS_DIR: this.secrets,
       APP_CONSOLE_URL: this.url('explorer', ''),
       APP_CONSOLE_HUB_URL: this.url('hub', ''),
