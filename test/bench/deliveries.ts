@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { say } from './bench.ts';
 import type { HubMarket } from './hub-market.ts';
-import { LIST_BODY, SUBSCRIPTION } from './hub-operations.ts';
+import { LIST_BODY } from './hub-operations.ts';
 import { Subscribers } from './hub-sockets.ts';
-import type { Node } from './postgraphile-fields.ts';
 import { processorSeconds, residentMemory } from './process-figures.ts';
 import { median, type Part } from './report.ts';
 import type { SideServer } from './side-server.ts';
@@ -15,12 +14,8 @@ type Server = Pick<SideServer, 'pid' | 'url'>;
 export interface Peer {
   readonly name: string;
   readonly server: Server;
-  readonly path: string;
-  readonly query: string;
   /** whether a subscription begins with the list */
   readonly hasSnapshot: boolean;
-  /** an item of its list in the form of the hub's */
-  readonly toItem: (item: Node) => object;
   /** of the hub's processor time a delivery by that of this one */
   readonly goal: string;
 }
@@ -43,20 +38,13 @@ interface Side extends Omit<Peer, 'goal'> {
   readonly rounds: Delivered[];
 }
 
-/** The subscription as the hub and stock graphql-ws take it. */
-export const AS_HUB = {
-  path: '/graphql/ws',
-  query: SUBSCRIPTION,
-  toItem: (item: Node): object => item,
-};
-
 export async function measureDeliveries(
   hub: Server,
   peers: readonly Peer[],
   market: HubMarket,
   given: Given,
 ): Promise<Part> {
-  const ours: Side = { ...AS_HUB, name: 'hub', server: hub, hasSnapshot: true, rounds: [] };
+  const ours: Side = { name: 'hub', server: hub, hasSnapshot: true, rounds: [] };
   const theirs = peers.map((peer) => ({ ...peer, rounds: [] as Delivered[] }));
   const sides: readonly Side[] = [ours, ...theirs];
   const memory = new Map<Side, number>();
@@ -112,15 +100,15 @@ function ratioOf(
 
 /** Throws unless each change reached every socket, and the last as the hub answers it. */
 async function deliver(
-  { name, server, path, query, hasSnapshot, toItem }: Side,
+  { name, server, hasSnapshot }: Side,
   hub: Server,
   market: HubMarket,
   { sockets, changes }: Given,
 ): Promise<Delivered> {
   const { pid } = server;
-  const url = server.url.replace('http', 'ws') + path;
+  const url = `${server.url.replace('http', 'ws')}/graphql/ws`;
   const atRest = residentMemory(pid);
-  const subscribers = await Subscribers.open(url, sockets, hasSnapshot, query);
+  const subscribers = await Subscribers.open(url, sockets, hasSnapshot);
   try {
     const { results: had, texts } = subscribers;
     const socketKib = ((residentMemory(pid) - atRest) * 1_024) / sockets;
@@ -134,7 +122,7 @@ async function deliver(
     const different = subscribers.texts - texts;
     const message: { readonly payload: { readonly data: Lists } } = JSON.parse(subscribers.newest);
     const [list = []] = Object.values(message.payload.data);
-    if (different !== changes || !isDeepStrictEqual(list.map(toItem), await listOf(hub)))
+    if (different !== changes || !isDeepStrictEqual(list, await listOf(hub)))
       throw new Error(
         `${name} sent ${different} different lists for ${changes} changes, or another list than the hub answers: its deliveries are wrong, so their cost means nothing`,
       );
@@ -144,7 +132,7 @@ async function deliver(
   }
 }
 
-type Lists = Readonly<Record<string, readonly Node[]>>;
+type Lists = Readonly<Record<string, readonly object[]>>;
 
 async function listOf({ url }: Server): Promise<readonly object[]> {
   const response = await fetch(`${url}/graphql`, {

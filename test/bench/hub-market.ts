@@ -54,13 +54,12 @@ export class HubMarket {
     return new HubMarket(pool, new Redis(redisUrl));
   }
 
-  /** Changes one fare, which notifies the subscribers, by Postgres and by Redis. */
+  /** Changes one fare, which notifies the subscribers by Redis. */
   async change(): Promise<void> {
     this.#sequence++;
     await this.#pool.query(
       `WITH moved AS (UPDATE head SET sequence = ${this.#sequence})
-       UPDATE open_requests SET fare = fare + 1 WHERE height = 0
-       RETURNING pg_notify('ride_market', '')`,
+       UPDATE open_requests SET fare = fare + 1 WHERE height = 0`,
     );
     const position = {
       topic: 'chain.blocks',

@@ -24,18 +24,11 @@ export class Subscribers {
    * server without `hasSnapshot` sends none: then once each has a pong to a ping sent after its
    * subscription.
    */
-  static async open(
-    url: string,
-    count: number,
-    hasSnapshot: boolean,
-    subscription = SUBSCRIPTION,
-  ): Promise<Subscribers> {
+  static async open(url: string, count: number, hasSnapshot: boolean): Promise<Subscribers> {
     const subscribers = new Subscribers();
     for (let opened = 0; opened < count; opened += OPENING_AT_ONCE) {
       const some = Math.min(OPENING_AT_ONCE, count - opened);
-      await Promise.all(
-        Array.from({ length: some }, () => subscribers.#open(url, hasSnapshot, subscription)),
-      );
+      await Promise.all(Array.from({ length: some }, () => subscribers.#open(url, hasSnapshot)));
     }
     if (hasSnapshot) await subscribers.until(count);
     return subscribers;
@@ -72,7 +65,7 @@ export class Subscribers {
     await Promise.all(gone);
   }
 
-  async #open(url: string, hasSnapshot: boolean, query: string): Promise<void> {
+  async #open(url: string, hasSnapshot: boolean): Promise<void> {
     const socket = new WebSocket(url, 'graphql-transport-ws', {
       perMessageDeflate: false,
       skipUTF8Validation: true,
@@ -81,7 +74,7 @@ export class Subscribers {
     await once(socket, 'open');
     socket.send('{"type":"connection_init"}');
     await once(socket, 'message');
-    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: SUBSCRIPTION } }));
     if (!hasSnapshot) {
       socket.send('{"type":"ping"}');
       await once(socket, 'message');

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { emptyDatabase, settle } from './databases.ts';
-import { AS_HUB, measureDeliveries, type Peer } from './deliveries.ts';
+import { measureDeliveries, type Peer } from './deliveries.ts';
 import { HubMarket } from './hub-market.ts';
 import { coldBody, LIST_BODY } from './hub-operations.ts';
 import { load } from './load.ts';
@@ -107,7 +107,6 @@ async function run(given: Given): Promise<BenchReport> {
     say(`an answer has ${answer.length} bytes`);
     const queries = await measureQueries(market, [ours, stock, bare], given);
     const stockSockets: Peer = {
-      ...AS_HUB,
       name: 'stock graphql-ws',
       server: stock,
       hasSnapshot: false,

@@ -13,7 +13,6 @@ import { ingest } from './ingest.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
 import { pass } from './pass.ts';
-import { peers } from './peers.ts';
 import { rebuild } from './rebuild.ts';
 import { missedGoals, save, tableOf } from './report.ts';
 import { start } from './start.ts';
@@ -37,7 +36,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   pass,
   rebuild,
   start,
-  peers,
   console: consoleBench,
 };
 
