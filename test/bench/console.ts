@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 import { say, type Bench } from './bench.ts';
 import { median, type BenchReport } from './report.ts';
 
-type Option = 'minutes' | 'loads' | 'rounds';
+type Option = 'minutes' | 'visits' | 'rounds';
 const SERVICES = ['chain-ingester', 'projector-explorer', 'explorer-gateway'];
 const CONFIG = join(import.meta.dirname, '../../services/console/vite.config.ts');
 const BLOCKS_PER_SECOND = 50;
@@ -31,7 +31,7 @@ export const consoleBench: Bench<Option> = {
   about: 'the console in Chromium while 50 blocks a second arrive',
   options: {
     minutes: { about: 'of live view, for its memory', default: 30 },
-    loads: { about: 'of the first page, each with an empty cache', default: 5 },
+    visits: { about: 'of the first page, each with an empty cache', default: 5 },
     rounds: { about: 'of keys and clicks, a dozen in each', default: 10 },
   },
   run,
@@ -83,11 +83,11 @@ async function heightAt(url: string): Promise<number> {
 async function measure(
   browser: Browser,
   url: string,
-  { minutes, loads, rounds }: Readonly<Record<Option, number>>,
+  { minutes, visits, rounds }: Readonly<Record<Option, number>>,
 ): Promise<BenchReport> {
   const begun = { height: await heightAt(url), at: performance.now() };
   const paints: number[] = [];
-  for (let load = 0; load < loads; load++) paints.push(await paintOf(browser, url));
+  for (let visit = 0; visit < visits; visit++) paints.push(await paintOf(browser, url));
   say(`largest contentful paint after ${Math.round(median(paints))} ms`);
   const page = await browser.newPage();
   await page.addInitScript(noteInteractions);

@@ -13,7 +13,7 @@ import { emptyDatabase, settle } from './databases.ts';
 import { measureDeliveries, type Peer } from './deliveries.ts';
 import { HubMarket } from './hub-market.ts';
 import { coldBody, LIST_BODY } from './hub-operations.ts';
-import { load } from './load.ts';
+import { askInALoop } from './closed-loop.ts';
 import { processorSeconds } from './process-figures.ts';
 import { median, type BenchReport, type Measured, type Part, type Ratio } from './report.ts';
 import { startSideServer } from './side-server.ts';
@@ -113,7 +113,7 @@ async function run(given: Given): Promise<BenchReport> {
       goal: '<= 0.06',
     };
     const deliveries = await measureDeliveries(ours, [stockSockets], market, given);
-    const about = `a list of ${given.requests} requests (${answer.length} bytes), ${given.connections} connections, after ${WARM_UP_SECONDS} s of warm-up each; ${given.sockets} sockets; every process in production mode; the load from this process, on as few processors as there are. Asked for the same document the hub answers from its cache, stock Apollo from a list in memory that it reads at each change; bare node:http never reads`;
+    const about = `a list of ${given.requests} requests (${answer.length} bytes), ${given.connections} connections, after ${WARM_UP_SECONDS} s of warm-up each; ${given.sockets} sockets; every process in production mode; the requests from this process, on as few processors as there are. Asked for the same document the hub answers from its cache, stock Apollo from a list in memory that it reads at each change; bare node:http never reads`;
     return {
       bench: 'hub',
       about,
@@ -140,11 +140,11 @@ async function measuredInTurns(
 ): Promise<readonly Figures[]> {
   const figures = servers.map((): Figures => ({ per_second: [], processor_us: [] }));
   const asked = { path: () => '/graphql', body, connections };
-  for (const { url } of servers) await load({ ...asked, url, seconds: WARM_UP_SECONDS });
+  for (const { url } of servers) await askInALoop({ ...asked, url, seconds: WARM_UP_SECONDS });
   for (let round = 0; round < rounds; round++) {
     for (const [at, { pid, url }] of servers.entries()) {
       const before = processorSeconds(pid);
-      const { requests, seconds: took } = await load({ ...asked, url, seconds });
+      const { requests, seconds: took } = await askInALoop({ ...asked, url, seconds });
       figures[at]?.per_second.push(requests / took);
       figures[at]?.processor_us.push(((processorSeconds(pid) - before) / requests) * 1e6);
     }

@@ -6,31 +6,27 @@ import { parseArgs } from 'node:util';
 import { abuse } from './abuse.ts';
 import type { Bench } from './bench.ts';
 import { beyondMemory } from './beyond-memory.ts';
-import { bulk } from './bulk.ts';
+import { blockToAnswer } from './block-to-answer.ts';
+import { blockToSubscriber } from './block-to-subscriber.ts';
+import { catchingUp } from './catching-up.ts';
 import { consoleBench } from './console.ts';
 import { hub } from './hub.ts';
-import { ingest } from './ingest.ts';
-import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
+import { load } from './load.ts';
 import { pass } from './pass.ts';
 import { rebuild } from './rebuild.ts';
 import { missedGoals, save, tableOf } from './report.ts';
 import { start } from './start.ts';
 import { sockets } from './sockets.ts';
-import { subscriptionLatency } from './subscription-latency.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
-  ingest,
-  latency: {
-    about: "from the node's block to the explorer's answer",
-    options: {},
-    run: benchLatency,
-  },
-  bulk,
+  'block-to-answer': blockToAnswer,
+  'block-to-subscriber': blockToSubscriber,
+  load,
+  'catching-up': catchingUp,
   'beyond-memory': beyondMemory,
   lists,
   hub,
-  'subscription-latency': subscriptionLatency,
   sockets,
   abuse,
   pass,

@@ -1,5 +1,5 @@
 /**
- * Rebuilds of the explorer at full pace against first loads, in turns. Then rebuilds at the default
+ * Rebuilds of the explorer at full pace against loads, in turns. Then rebuilds at the default
  * pace while it is read and blocks arrive: latencies with and without a rebuild, in turns, and
  * failed requests; the same for every projection, one after the other. Then a rebuild that is
  * killed and continued several times; at the end all rows are compared with the log.
@@ -36,7 +36,7 @@ type Option = 'transactions' | 'rounds' | 'kills' | 'reads' | 'seed';
 
 export const rebuild: Bench<Option> = {
   about:
-    'rebuilds against first loads; answers while the explorer is rebuilt, against those while it is not; kills of a rebuild',
+    'rebuilds against loads; answers while the explorer is rebuilt, against those while it is not; kills of a rebuild',
   options: {
     transactions: { about: 'in the log', default: 300_000 },
     rounds: {
@@ -196,7 +196,7 @@ async function run({
       about: `${transactions} transactions, ${reads} reads a second and 5 blocks a second meanwhile; killed and continued: ${countsLine(killed)}; every row as the log says; ${requests} answers in all. "Left out" are requests within half a second of a time that the kernel counts as stolen from this virtual machine; the goal is for all answers`,
       measured: [
         {
-          what: 'bulk load: projector process, from its start',
+          what: 'load: projector process, from its start',
           unit: 'rows/s',
           rounds: speeds.load,
         },
@@ -245,7 +245,7 @@ async function run({
       ],
       ratios: [
         {
-          what: 'rows/s, rebuild at full pace / bulk load',
+          what: 'rows/s, rebuild at full pace / load',
           ratio: median(speeds.full) / median(speeds.load),
           goal: '>= 0.8',
         },

@@ -11,10 +11,16 @@ import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { pageMixOf } from './page-mix.ts';
-import type { BenchReport, Measured } from './report.ts';
+import type { BenchReport, Measured, Ratio } from './report.ts';
 
-/** The lists among what is asked for. */
-const LISTS = /^(blocks|transactions|activity|validators)\b/;
+/** Kinds of what is asked for. */
+type Kind = 'list' | 'balance' | 'thing';
+
+function kindOf(asked: string): Kind {
+  if (/^(blocks|transactions|activity|validators)\b/.test(asked)) return 'list';
+  return asked.startsWith('balance ') ? 'balance' : 'thing';
+}
+
 const log = openLog({ service: 'bench', level: 'error' });
 
 export interface Sized {
@@ -87,8 +93,8 @@ export function loadFigures(sizes: readonly Sized[]): readonly Measured[] {
       })),
     ),
     ...sizes.map(({ transactions: count, loaded }) => ({
-      what: `the same, of the projector's resident memory the peak`,
-      unit: `MiB (${count.toLocaleString('en')})`,
+      what: `  the projector's resident memory, at most (${count.toLocaleString('en')})`,
+      unit: 'MiB',
       rounds: [Math.max(...loaded.resident)],
     })),
   ];
@@ -96,7 +102,7 @@ export function loadFigures(sizes: readonly Sized[]): readonly Measured[] {
 
 /**
  * Pages of a small chain, which is in memory, and of a large one, asked for in turns; the p99 of
- * the worst list against its goal.
+ * the worst list, and the worst balance at a height, against their goal.
  */
 export async function comparePages(
   stack: Stack,
@@ -123,8 +129,14 @@ export async function comparePages(
   if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
   const detail = compare(ofSmall, ofLarge);
   const slowest = detail.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
-  const worst = slowest.find(({ list }) => LISTS.test(list));
-  const worstOne = slowest.find(({ list }) => !LISTS.test(list));
+  const worstOf = (what: string, kind: Kind): Ratio => {
+    const worst = slowest.find(({ list }) => kindOf(list) === kind);
+    return {
+      what: `p99 of ${what}, large / small, worst (${worst?.list ?? ''})`,
+      ratio: worst?.p99_ratio ?? Number.NaN,
+      ...(kind === 'thing' ? {} : { goal }),
+    };
+  };
   return {
     detail,
     measured: ['small', 'large'].map((which, at) => ({
@@ -133,15 +145,9 @@ export async function comparePages(
       rounds: [(after[at] ?? 0) - (before[at] ?? 0)],
     })),
     ratios: [
-      {
-        what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
-        ratio: worst?.p99_ratio ?? Number.NaN,
-        goal,
-      },
-      {
-        what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
-        ratio: worstOne?.p99_ratio ?? Number.NaN,
-      },
+      worstOf('a list', 'list'),
+      worstOf('a balance at a height', 'balance'),
+      worstOf('one thing', 'thing'),
     ],
   };
 }

@@ -42,12 +42,12 @@ const REORG_PROBABILITY = 0.02;
 
 type Option = 'blocks' | 'live' | 'rounds';
 
-export const ingest: Bench<Option> = {
+export const catchingUp: Bench<Option> = {
   about:
-    'catching up into the indexed tables, against raw COPY into the same; live ingest, block by block with reorganisations',
+    'catching up into the indexed tables, against raw COPY into the same; live, block by block with reorganisations',
   options: {
     blocks: { about: `of about ${TRANSACTIONS_PER_BLOCK} transactions`, default: 2_000 },
-    live: { about: 'blocks of the same size that are ingested one by one', default: 1_000 },
+    live: { about: 'blocks of the same size that arrive one by one', default: 1_000 },
     rounds: { about: 'of each way, in turns', default: 5 },
   },
   run,
@@ -89,7 +89,7 @@ async function run({
       live.push(await liveRound(stack, liveEvents, `live-${round}.`));
     }
     return {
-      bench: 'ingest',
+      bench: 'catching-up',
       about: `catching up: ${blocks} blocks, ${rows} rows of ${copied.length} indexed tables, from offset 0. Live: ${liveBlocks} blocks, ${reverted} of them reverted again, each appended once the one before is applied; every row of both compared with a plain fold`,
       measured: [
         {

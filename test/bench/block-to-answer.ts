@@ -1,17 +1,24 @@
 /**
- * Latency of a block from the node to the explorer's answer, through Kafka and Postgres, at the
- * head of the chain. Births are watched apart from answers, so that a slow answer delays no other.
+ * From a block of the node to the explorer's answer, through Kafka and Postgres, at the head of the
+ * chain. Births are watched apart from answers, so that a slow answer delays no other.
  */
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
+import type { Bench } from './bench.ts';
 import { birthsFrom } from './births.ts';
 import { percentile, type BenchReport } from './report.ts';
 
 const BLOCKS = 300;
 const WARM_UP = 20;
 
-export async function benchLatency(): Promise<BenchReport> {
+export const blockToAnswer: Bench<never> = {
+  about: "from the node's block to the explorer's answer",
+  options: {},
+  run,
+};
+
+async function run(): Promise<BenchReport> {
   const stack = await startStack();
   try {
     const devnet = await stack.spawnService('devnet', {
@@ -40,7 +47,7 @@ export async function benchLatency(): Promise<BenchReport> {
     }
     const samples = await Promise.all(asked);
     return {
-      bench: 'latency',
+      bench: 'block-to-answer',
       about: `${BLOCKS} blocks, 10 a second, each asked for at the explorer from the moment the node gave it out; ${unknown} left out, whose birth was noticed late`,
       measured: [
         { what: 'node to explorer, p50', unit: 'ms', rounds: [percentile(samples, 0.5)] },
