@@ -12,7 +12,7 @@ import { percentile, type BenchReport } from './report.ts';
 const BLOCKS = 300;
 const WARM_UP = 20;
 
-export const blockToAnswer: Bench<never> = {
+export const blockToAnswer: Bench = {
   about: "from the node's block to the explorer's answer",
   options: {},
   run,

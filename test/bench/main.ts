@@ -1,49 +1,31 @@
 /**
- * `npm run bench -- [name] [--option number]`: all benches, or one. Prints figures and ratios, and
- * writes `.local/bench/<name>.json`.
+ * `npm run bench -- all`, or `npm run bench -- NAME [--option number]`: all benches, or one. Prints
+ * figures and ratios, and writes `.local/bench/NAME.json`.
  */
-import { parseArgs } from 'node:util';
-import { abuse } from './abuse.ts';
+import { inspect, parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
-import { beyondMemory } from './beyond-memory.ts';
-import { blockToAnswer } from './block-to-answer.ts';
-import { blockToSubscriber } from './block-to-subscriber.ts';
-import { catchingUp } from './catching-up.ts';
-import { consoleBench } from './console.ts';
-import { hub } from './hub.ts';
-import { lists } from './lists.ts';
-import { load } from './load.ts';
-import { pass } from './pass.ts';
-import { rebuild } from './rebuild.ts';
+import { BENCHES, type Listed } from './benches.ts';
 import { missedGoals, save, tableOf } from './report.ts';
-import { start } from './start.ts';
-import { sockets } from './sockets.ts';
 
-const BENCHES: Readonly<Record<string, Bench>> = {
-  'block-to-answer': blockToAnswer,
-  'block-to-subscriber': blockToSubscriber,
-  load,
-  'catching-up': catchingUp,
-  'beyond-memory': beyondMemory,
-  lists,
-  hub,
-  sockets,
-  abuse,
-  pass,
-  rebuild,
-  start,
-  console: consoleBench,
-};
+const ALL = 'all';
 
 function usage(): string {
+  const minutes = Object.values(BENCHES).reduce((sum, each) => sum + each.minutes, 0);
   const lines = [
-    'usage: npm run bench -- [name] [--option number]',
+    'usage: npm run bench -- all',
+    '       npm run bench -- NAME [--option number]',
     '',
-    'Without a name every bench runs, one after the other, each on a stack of its own. The command exits',
-    'with 2 when a goal is missed.',
+    `all: every bench, one after the other, each on a stack of its own, in about ${minutes} minutes.`,
+    'The command exits with 2 when a goal is missed, and with 1 when a bench fails.',
   ];
-  for (const [name, { about, options, switches = [] }] of Object.entries(BENCHES)) {
-    lines.push('', `  ${name.padEnd(22)} ${about}`);
+  for (const [name, { bench, minutes: expected, after, in_all: inAll }] of Object.entries(BENCHES)) {
+    const { about, options, switches = [] } = bench;
+    const sizes = argumentsOf(inAll);
+    lines.push(
+      '',
+      `  ${name.padEnd(22)} ${about}`,
+      `    about ${expected} minutes in all${sizes.length === 0 ? '' : `, with ${sizes.join(' ')}`}; run it after ${after}`,
+    );
     for (const [option, given] of Object.entries(options))
       lines.push(
         `    --${option.padEnd(18)} ${given.about}; ${given.default.toLocaleString('en')} when not given`,
@@ -54,18 +36,22 @@ function usage(): string {
   return `${lines.join('\n')}\n`;
 }
 
+function argumentsOf(sizes: Listed['in_all'] = {}): readonly string[] {
+  return Object.entries(sizes).flatMap(([option, size]) => [`--${option}`, String(size)]);
+}
+
 function refuse(problem: string): never {
   process.stderr.write(`${usage()}\n${problem}\n`);
   process.exit(1);
 }
 
 interface Wanted {
-  readonly name: string | undefined;
+  readonly name: string;
   readonly given: Readonly<Record<string, string | boolean | undefined>>;
 }
 
 function readArguments(): Wanted {
-  const known = Object.values(BENCHES).flatMap(({ options }) => Object.keys(options));
+  const known = Object.values(BENCHES).flatMap(({ bench }) => Object.keys(bench.options));
   const options = Object.fromEntries(known.map((option) => [option, { type: 'string' as const }]));
   try {
     const { values, positionals } = parseArgs({
@@ -76,8 +62,9 @@ function readArguments(): Wanted {
       process.stdout.write(usage());
       process.exit(0);
     }
-    if (positionals.length > 1) refuse('one bench at a time, or all of them');
-    return { name: positionals[0], given: values };
+    const [name, ...more] = positionals;
+    if (name === undefined || more.length > 0) return refuse('name one bench, or all');
+    return { name, given: values };
   } catch (error) {
     return refuse(error instanceof Error ? error.message : String(error));
   }
@@ -101,25 +88,52 @@ function optionsOf(
   );
 }
 
-const {
-  name: wanted,
-  given: { without, ...given },
-} = readArguments();
-if (wanted !== undefined && !Object.hasOwn(BENCHES, wanted)) refuse(`there is no bench ${wanted}`);
-if (wanted === undefined && (Object.keys(given).length > 0 || without !== undefined))
-  refuse('options belong to one bench: name it');
-const chosen = Object.entries(BENCHES)
-  .filter(([name]) => wanted === undefined || name === wanted)
-  .map(([name, bench]) => ({ name, bench, options: optionsOf(name, bench, given) }));
-for (const { name, bench, options } of chosen) {
+interface Chosen {
+  readonly name: string;
+  readonly bench: Bench;
+  readonly options: Readonly<Record<string, number>>;
+  /** the arguments of the same run by its name */
+  readonly args: readonly string[];
+}
+
+function chosenOf({ name, given: { without, ...given } }: Wanted): readonly Chosen[] {
+  if (name === ALL) {
+    if (Object.keys(given).length > 0 || without !== undefined)
+      refuse('options belong to one bench: name it');
+    return Object.entries(BENCHES).map(([each, { bench, in_all: inAll = {} }]) => {
+      const sizes = Object.entries(inAll).map(([option, size]) => [option, String(size)]);
+      const options = optionsOf(each, bench, Object.fromEntries(sizes));
+      return { name: each, bench, options, args: [each, ...argumentsOf(inAll)] };
+    });
+  }
+  const listed = Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
+  if (listed === undefined) return refuse(`there is no bench ${name}`);
+  const { bench } = listed;
   const { switches = [] } = bench;
   if (without !== undefined && !switches.some((each) => each === without))
     refuse(`--without of bench ${name} is one of: ${switches.join(', ')}`);
-  const report = await bench.run(options, without?.toString());
-  process.stdout.write(`${tableOf(report)}\n  written to ${save(report, options)}\n\n`);
+  return [{ name, bench, options: optionsOf(name, bench, given), args: process.argv.slice(2) }];
+}
+
+async function run({ name, bench, options, args }: Chosen, without?: string): Promise<void> {
+  const begun = performance.now();
+  const report = await bench.run(options, without);
+  const seconds = Math.round((performance.now() - begun) / 1_000);
+  const file = save(report, options, { args, seconds });
+  process.stdout.write(`${tableOf(report)}\n  written to ${file} after ${seconds} s\n\n`);
   for (const missed of missedGoals(report)) {
     process.stderr.write(`${name}: ${missed}\n`);
-    process.exitCode = 2;
+    process.exitCode ??= 2;
   }
 }
+
+const wanted = readArguments();
+for (const chosen of chosenOf(wanted))
+  try {
+    await run(chosen, wanted.given['without']?.toString());
+  } catch (error) {
+    // the other benches do not need this one
+    process.stderr.write(`${chosen.name}: ${inspect(error)}\n`);
+    process.exitCode = 1;
+  }
 process.exit();

@@ -72,12 +72,13 @@ function section(result: BenchResult): string {
   ].join('\n');
 }
 
-function provenance({ at, commit, command, options, machine }: BenchResult): string {
+function provenance({ at, commit, command, seconds, options, machine }: BenchResult): string {
   const { node, cores, cpu = 'unknown processor', memory_bytes: bytes } = machine;
   const where = `${cores} cores (${cpu}), ${Math.round(bytes / 2 ** 30)} GiB, Node ${node}`;
   const sizes = Object.entries(options).map(([name, size]) => `${name} ${size}`);
   const settings = sizes.length === 0 ? '' : ` Settings: ${sizes.join(', ')}.`;
-  return `\`${command}\` on ${at.slice(0, 10)} at commit ${commit}: ${where}.${settings}`;
+  const took = seconds === undefined ? '' : ` It took ${Math.ceil(seconds / 60)} minutes.`;
+  return `\`${command}\` on ${at.slice(0, 10)} at commit ${commit}: ${where}.${settings}${took}`;
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {

@@ -42,6 +42,8 @@ export interface BenchResult extends BenchReport {
   /** `-dirty` at its end where files were changed; null outside of a repository */
   readonly commit: string | null;
   readonly command: string;
+  /** of the whole run; older results do not say */
+  readonly seconds?: number;
   /** sizes of the run, also those that the command does not name */
   readonly options: Readonly<Record<string, number>>;
   readonly machine: {
@@ -115,11 +117,18 @@ export function resultFile(bench: string): string {
   return join(import.meta.dirname, '../../.local/bench', `${bench}.json`);
 }
 
-/** `script`: that of package.json which the command runs. */
+export interface Run {
+  /** that of package.json which the command runs */
+  readonly script?: string;
+  /** of the command that repeats the run */
+  readonly args?: readonly string[];
+  readonly seconds?: number;
+}
+
 export function save(
   report: BenchReport,
   options: Readonly<Record<string, number>>,
-  script = 'bench',
+  { script = 'bench', args = process.argv.slice(2), seconds }: Run = {},
 ): string {
   const file = resultFile(report.bench);
   mkdirSync(dirname(file), { recursive: true });
@@ -127,7 +136,8 @@ export function save(
   const result: BenchResult = {
     at: new Date().toISOString(),
     commit: commit(),
-    command: [`npm run ${script} --`, ...process.argv.slice(2)].join(' '),
+    command: [`npm run ${script} --`, ...args].join(' '),
+    ...(seconds === undefined ? {} : { seconds }),
     options,
     machine: {
       node: process.version,

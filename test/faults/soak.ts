@@ -274,7 +274,7 @@ class Soak {
       ...('mismatch' in reserve ? [`${reserve['mismatch']} reserve runs ended with mismatch`] : []),
     ];
     const report = this.#report(violations.length);
-    const file = save(report, { ...this.#options, seed: this.#seed }, 'test:faults');
+    const file = save(report, { ...this.#options, seed: this.#seed }, { script: 'test:faults' });
     return {
       lines: [
         tableOf(report),
