@@ -4,7 +4,8 @@
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { figure, median, type BenchResult } from './report.ts';
+import { goalsTable, grouped, waitsTable } from './overview.ts';
+import { figure, median, type BenchResult, type Measured } from './report.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const BEGIN = '<!-- begin of what npm run bench:publish writes -->\n';
@@ -14,6 +15,10 @@ const END = '<!-- end of what npm run bench:publish writes -->\n';
 export const ABLATION = 'abuse-without-';
 export const PAGE = join(DOCS, 'measurements.md');
 export const PICTURE = join(DOCS, 'pictures/ratios.svg');
+const PICTURE_LINE =
+  '![all ratios whose goal is not zero, and how far each is on the good side of it](pictures/ratios.svg)\n';
+/** So many subjects with the same figures are a table of their own, with a column for each figure. */
+const SUBJECTS_MIN = 4;
 
 export function publishedFile(bench: string): string {
   return join(DOCS, 'measurements', `${bench}.json`);
@@ -36,9 +41,14 @@ export function pageWith(page: string, results: readonly BenchResult[]): string 
   const rest = after?.split(END)[1];
   if (before === undefined || rest === undefined)
     throw new Error(`docs/measurements.md has no part between "${BEGIN}" and "${END}": restore it`);
-  const none = 'No bench has been run since results are kept.\n';
-  const sections = results.length === 0 ? none : results.map(section).join('\n');
-  return `${before}${BEGIN}\n${sections}\n${END}${rest}`;
+  const parts = [
+    `## How long a user waits\n\n${waitsTable(results)}`,
+    `## Goals\n\n${goalsTable(results)}`,
+    PICTURE_LINE,
+    '## Results\n',
+    ...results.map(section),
+  ];
+  return `${before}${BEGIN}\n${parts.join('\n')}\n${END}${rest}`;
 }
 
 /** Why a result cannot be published. */
@@ -51,14 +61,15 @@ export function unpublishable({ bench, commit, command }: BenchResult): string |
 }
 
 function section(result: BenchResult): string {
-  const { bench, about, measured, detail = [], ratios } = result;
-  const figures = measured.map(({ what, unit, rounds }) => [
+  const { bench, about, measured, detail = [] } = result;
+  const { head, rows, rest } = bySubject(measured);
+  const figures = rest.map(({ what, unit, rounds }) => [
     what,
     `${figure(median(rounds))} ${unit}`,
-    rounds.length > 1 ? `${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}` : '',
+    rounds.length > 1 ? spread(rounds) : '',
     String(rounds.length),
   ]);
-  const compared = ratios.map(({ what, ratio, goal = '' }) => [what, ratio.toFixed(2), goal]);
+  const compared = grouped(result).map(({ what, ratio, goal = '' }) => [what, ratio.toFixed(2), goal]);
   const details = detail.map((row) =>
     Object.values(row).map((value: unknown) =>
       typeof value === 'number' ? figure(value) : String(value),
@@ -67,9 +78,42 @@ function section(result: BenchResult): string {
   return [
     `### ${bench}\n\n${about}.\n\n${provenance(result)}\n`,
     ...table(['measured', 'median', 'rounds from, to', 'rounds'], figures),
+    ...table(head, rows),
     ...table(Object.keys(detail[0] ?? {}), details),
     ...table(['compared', 'ratio', 'goal'], compared),
   ].join('\n');
+}
+
+function spread(rounds: readonly number[]): string {
+  return `${figure(Math.min(...rounds))} to ${figure(Math.max(...rounds))}`;
+}
+
+/** Figures named "subject: figure", where enough subjects have the same ones; and all others. */
+function bySubject(measured: readonly Measured[]): {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly rest: readonly Measured[];
+} {
+  const parts = measured.map((each) => ({ each, at: each.what.indexOf(': ') }));
+  const named = parts.filter(({ at }) => at > 0);
+  const nameOf = ({ each, at }: (typeof parts)[number]): string =>
+    `${each.what.slice(at + 2)}, ${each.unit}`;
+  const columns = [...Map.groupBy(named, nameOf)].filter(([, own]) => own.length >= SUBJECTS_MIN);
+  if (columns.length < 2) return { head: [], rows: [], rest: measured };
+  const inTable = new Set(columns.flatMap(([, own]) => own.map(({ each }) => each)));
+  const subjects = Map.groupBy(
+    named.filter(({ each }) => inTable.has(each)),
+    ({ each, at }) => each.what.slice(0, at),
+  );
+  const rows = [...subjects].map(([subject, own]) => [
+    subject,
+    ...columns.map(([column]) => {
+      const rounds = own.find((each) => nameOf(each) === column)?.each.rounds ?? [];
+      return rounds.length === 0 ? '' : `${figure(median(rounds))} (${spread(rounds)})`;
+    }),
+  ]);
+  const head = ['median (rounds from, to)', ...columns.map(([column]) => column)];
+  return { head, rows, rest: measured.filter((each) => !inTable.has(each)) };
 }
 
 function provenance({ at, commit, command, seconds, options, machine }: BenchResult): string {

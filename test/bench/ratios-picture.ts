@@ -1,4 +1,5 @@
 /** A picture of all published ratios that have a goal: how far each is on the good side of it. */
+import { grouped } from './overview.ts';
 import type { BenchResult, Ratio } from './report.ts';
 
 const WIDTH = 980;
@@ -21,9 +22,9 @@ interface Bar {
 
 /** An SVG file. */
 export function ratiosPicture(results: readonly BenchResult[]): string {
-  const rows = results.flatMap(({ bench, ratios }) => {
-    const bars = ratios.flatMap(barOf);
-    return bars.length === 0 ? [] : [bench, ...bars];
+  const rows = results.flatMap((result) => {
+    const bars = grouped(result).flatMap(barOf);
+    return bars.length === 0 ? [] : [result.bench, ...bars];
   });
   const height = (rows.length + TITLE_ROWS) * ROW + ROW / 2;
   const centre = LABEL_WIDTH + (WIDTH - LABEL_WIDTH - FIGURE_WIDTH) / 2;

@@ -56,11 +56,16 @@ export interface BenchResult extends BenchReport {
 
 /** The goals that are missed, in words. */
 export function missedGoals({ ratios }: Pick<BenchReport, 'ratios'>): readonly string[] {
-  return ratios.flatMap(({ what, ratio, goal = '' }) => {
-    const [, sign, text] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
-    const isMet = sign === '>' ? ratio >= Number(text) : ratio <= Number(text);
-    return sign === undefined || isMet ? [] : [`${what} is ${ratio.toFixed(2)}, not ${goal}`];
-  });
+  return ratios
+    .filter(isMissed)
+    .map(({ what, ratio, goal = '' }) => `${what} is ${ratio.toFixed(2)}, not ${goal}`);
+}
+
+/** Whether it has a goal that it does not reach. */
+export function isMissed({ ratio, goal = '' }: Ratio): boolean {
+  const [, sign, text] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
+  if (sign === undefined) return false;
+  return sign === '>' ? !(ratio >= Number(text)) : !(ratio <= Number(text));
 }
 
 export function median(values: readonly number[]): number {

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { publishedResults } from './measurements.ts';
+import { goalsTable, grouped, waitsTable } from './overview.ts';
+import type { BenchResult, Ratio } from './report.ts';
+
+function resultOf(bench: string, ratios: readonly Ratio[]): BenchResult {
+  return {
+    at: '2026-11-24T08:00:00.000Z',
+    commit: 'abc1234',
+    command: `npm run bench -- ${bench}`,
+    options: {},
+    machine: { node: 'v26.10.0', cores: 2, memory_bytes: 2 ** 30 },
+    bench,
+    about: bench,
+    measured: [],
+    ratios,
+  };
+}
+
+test('the waits have their figures in the published results, with the sizes of the runs', () => {
+  const table = waitsTable(publishedResults());
+  const { options } = publishedResults().find(({ bench }) => bench === 'beyond-memory') ?? {};
+  expect(table).toContain(`load: ${options?.['transactions']?.toLocaleString('en')} transactions`);
+  expect(table).not.toContain('NaN');
+});
+
+test('a wait without a published result is shown as not measured', () => {
+  expect(waitsTable([])).toContain('| block to subscriber | not measured |');
+});
+
+test('of ratios that differ by their subject the worst is shown, with their number', () => {
+  const of = (attack: string, ratio: number): Ratio => ({
+    what: `p99 of all rounds under ${attack} / without any attack`,
+    ratio,
+    goal: '<= 2',
+  });
+  const other = { what: 'gateways that ended', ratio: 0, goal: '<= 0' };
+  const result = resultOf('abuse', [of('pings', 1.1), of('exports', 1.9), other]);
+  expect(grouped(result)).toEqual([
+    {
+      what: 'p99 of all rounds under exports / without any attack (the worst of 2)',
+      ratio: 1.9,
+      goal: '<= 2',
+    },
+    other,
+  ]);
+});
+
+test('goals that were missed come first, each with its reason', () => {
+  const table = goalsTable([
+    resultOf('hub', [{ what: 'met', ratio: 1, goal: '<= 2' }]),
+    resultOf('beyond-memory', [{ what: 'p99 of a list, worst', ratio: 4, goal: '<= 3' }]),
+    resultOf('pass', [
+      { what: 'unexplained', ratio: 4, goal: '<= 3' },
+      { what: 'without a goal', ratio: 4 },
+    ]),
+  ]);
+  const cells = table
+    .trim()
+    .split('\n')
+    .slice(2)
+    .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| /, '')));
+  expect(cells.map(([what, , , met, why]) => [what, met, why])).toEqual([
+    [
+      'p99 of a list, worst',
+      '**missed**',
+      'each transaction of a rare type is on another page of the disk',
+    ],
+    ['unexplained', '**missed**', 'not known'],
+    ['met', 'met', ''],
+  ]);
+});

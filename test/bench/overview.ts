@@ -1,0 +1,203 @@
+/**
+ * The first two tables of `docs/measurements.md`: how long users wait, and the goals with what was
+ * measured. Both are made of published results.
+ */
+import { figure, isMissed, median, type BenchResult, type Ratio } from './report.ts';
+
+/** A figure of a result: the name of a measured one, or a row of its detail and a column there. */
+type Source = string | { readonly list: string; readonly column: string };
+
+/** `{name}` in its words stands for that option of the run. */
+interface Wait {
+  readonly wait: string;
+  /** none: not measured yet */
+  readonly from?: Figures;
+}
+
+interface Figures {
+  readonly bench: string;
+  readonly typical: Source;
+  readonly slow?: Source;
+}
+
+function ofPage(list: string): Figures {
+  return {
+    bench: 'beyond-memory',
+    typical: { list, column: 'p50_large_ms' },
+    slow: { list, column: 'p99_large_ms' },
+  };
+}
+
+const WAITS: readonly Wait[] = [
+  { wait: 'deposit: detection' },
+  { wait: 'deposit: credited' },
+  {
+    wait: 'deposit: from the payment until it is credited, beside kills',
+    from: { bench: 'soak', typical: 'payment to credit, p50', slow: 'payment to credit, p99' },
+  },
+  {
+    wait: "block to the explorer's answer",
+    from: {
+      bench: 'block-to-answer',
+      typical: 'node to explorer, p50',
+      slow: 'node to explorer, p99',
+    },
+  },
+  {
+    wait: 'block to subscriber',
+    from: {
+      bench: 'block-to-subscriber',
+      typical: "node to the hub's subscriber, p50",
+      slow: "node to the hub's subscriber, p99",
+    },
+  },
+  {
+    wait: 'page: the first of the console is shown',
+    from: { bench: 'console', typical: 'largest contentful paint of the first page' },
+  },
+  {
+    wait: 'page: it answers a key or a click',
+    from: {
+      bench: 'console',
+      typical: 'interaction to next paint (INP)',
+      slow: 'slowest interaction',
+    },
+  },
+  { wait: 'list: transactions, from the disk', from: ofPage('transactions') },
+  { wait: 'list: transactions of a type, from the disk', from: ofPage('transactions of a type') },
+  {
+    wait: 'balance: of any account at a height, from the disk',
+    from: ofPage('balance of any account at a height'),
+  },
+  {
+    wait: 'start: a treasury with a snapshot, {transactions} transactions',
+    from: { bench: 'start', typical: 'start of a treasury with a snapshot' },
+  },
+  {
+    wait: 'start: a treasury without a snapshot, {transactions} transactions',
+    from: { bench: 'start', typical: 'start of a treasury without a snapshot' },
+  },
+  {
+    wait: 'load: {transactions} transactions',
+    from: { bench: 'beyond-memory', typical: 'load of {transactions}, empty database to live' },
+  },
+  {
+    wait: 'rebuild: {transactions} transactions, while the explorer is read',
+    from: { bench: 'rebuild', typical: 'a rebuild under reads, from the command to its end' },
+  },
+];
+
+/** Ratios of a bench that differ by their subject alone: the worst stands for all. */
+const GROUPS: Readonly<Record<string, readonly RegExp[]>> = {
+  abuse: [/^p99 of all rounds under /, /^memory of the gateways under /],
+  lists: [/: processor time, gateway, each read \/ bare$/],
+  soak: [/^memory of /],
+};
+
+/** The reason of each goal that was missed, by bench and by how the ratio begins. */
+const REASONS: readonly (readonly [bench: string, begins: string, why: string])[] = [
+  [
+    'load',
+    'load / raw COPY',
+    'decompressing, decoding, hashing, folding and encoding are nearly all in one thread ([more](#load-beside-raw-copy))',
+  ],
+  [
+    'catching-up',
+    'catching up / raw COPY',
+    'a batch is folded only after the one before is committed ([more](#catching-up-beside-raw-copy))',
+  ],
+  [
+    'beyond-memory',
+    'load time',
+    'the projector waits for Postgres; why was not measured ([more](#a-chain-larger-than-memory))',
+  ],
+  ['beyond-memory', 'p99 of a list', 'each transaction of a rare type is on another page of the disk'],
+  [
+    'beyond-memory',
+    'p99 of a balance',
+    'the height is looked for among the ordinals of the account, and each step reads a row',
+  ],
+  [
+    'beyond-memory',
+    'tables and indexes',
+    'rows and indexes hold whole addresses ([EXP-29](decisions/explorer.md#exp-29-rows-hold-addresses-not-numbers-for-them))',
+  ],
+];
+
+export function waitsTable(results: readonly BenchResult[]): string {
+  const rows = WAITS.map(({ wait, from }) => {
+    const result = results.find(({ bench }) => bench === from?.bench);
+    if (from === undefined || result === undefined)
+      return `| ${wait} | not measured |  |  |\n`;
+    const { bench, typical, slow } = from;
+    const slowest = slow === undefined ? '' : figureOf(result, slow);
+    return `| ${filled(wait, result)} | ${figureOf(result, typical)} | ${slowest} | [${bench}](#${bench}) |\n`;
+  });
+  return `| wait | median | p99 or slowest | from |\n|---|---|---|---|\n${rows.join('')}`;
+}
+
+function filled(words: string, { options }: BenchResult): string {
+  return words.replaceAll(/\{(\w+)\}/g, (_, option: string) =>
+    (options[option] ?? Number.NaN).toLocaleString('en'),
+  );
+}
+
+function figureOf(result: BenchResult, source: Source): string {
+  const { bench, measured, detail = [] } = result;
+  if (typeof source === 'string') {
+    const found = measured.find(({ what }) => what === filled(source, result));
+    if (found !== undefined) return `${figure(median(found.rounds))} ${found.unit}`;
+  } else {
+    const row = detail.find((each) => Reflect.get(each, 'list') === source.list);
+    const value: unknown = row === undefined ? undefined : Reflect.get(row, source.column);
+    if (typeof value === 'number') return `${figure(value)} ms`;
+  }
+  throw new Error(`the result of ${bench} has no ${JSON.stringify(source)}: name another figure`);
+}
+
+export function goalsTable(results: readonly BenchResult[]): string {
+  const rows = results.flatMap((result) =>
+    grouped(result)
+      .filter(({ goal }) => goal !== undefined)
+      .map((ratio) => goalRow(result.bench, ratio)),
+  );
+  const head = '| ratio | goal | measured | | why missed | from |\n|---|---|---|---|---|---|\n';
+  const lines = rows
+    .toSorted((one, other) => Number(other.missed) - Number(one.missed))
+    .map(({ line }) => line);
+  return `${head}${lines.join('')}`;
+}
+
+function goalRow(
+  bench: string,
+  ratio: Ratio,
+): { readonly missed: boolean; readonly line: string } {
+  const missed = isMissed(ratio);
+  const why = REASONS.find(([of, begins]) => of === bench && ratio.what.startsWith(begins))?.[2];
+  const cells = [
+    ratio.what.trim(),
+    ratio.goal ?? '',
+    ratio.ratio.toFixed(2),
+    missed ? '**missed**' : 'met',
+    missed ? (why ?? 'not known') : '',
+    `[${bench}](#${bench})`,
+  ];
+  return { missed, line: `| ${cells.join(' | ')} |\n` };
+}
+
+/** The ratios of a result, of each group the worst alone, with their number. */
+export function grouped({ bench, ratios }: BenchResult): readonly Ratio[] {
+  const groups = GROUPS[bench] ?? [];
+  const groupOf = ({ what }: Ratio): RegExp | undefined => groups.find((each) => each.test(what));
+  return [...Map.groupBy(ratios, (ratio) => groupOf(ratio) ?? ratio).values()].map((members) => {
+    const [first] = members;
+    if (first === undefined) throw new Error('a group has a member');
+    const sign = first.goal?.startsWith('>') === true ? 1 : -1;
+    const worst = members.reduce((one, other) =>
+      sign * other.ratio < sign * one.ratio ? other : one,
+    );
+    return members.length === 1
+      ? worst
+      : { ...worst, what: `${worst.what} (the worst of ${members.length})` };
+  });
+}
