@@ -293,7 +293,7 @@ function addRebuild(commands: Commands, run: Run): void {
         .epilogue(
           'Builds staging tables from the beginning of the log and switches to them in one short transaction. Projector and gateways go on meanwhile. ' +
             'A second call goes on where an interrupted one stopped. The previous tables are kept until the next rebuild. ' +
-            'With --pace full it is as fast as a first load, and readers wait longer meanwhile.\n\n' +
+            'With --pace full it is as fast as a load, and readers wait longer meanwhile.\n\n' +
             'Exits 0 when the tables are switched, 1 when refused, also while another rebuild of the projection runs, 2 when something did not answer.',
         ),
     run(async (args) => (await import('./rebuild/rebuild.ts')).rebuild(args)),

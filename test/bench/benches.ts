@@ -18,7 +18,7 @@ export interface Listed {
   readonly bench: Bench;
   /** expected on two cores with the sizes of `all` */
   readonly minutes: number;
-  /** who runs it again */
+  /** the change after which somebody runs it again */
   readonly after: string;
   /** sizes in `all` that are not the default ones */
   readonly in_all?: Readonly<Record<string, number>>;

@@ -101,7 +101,7 @@ function chosenOf({ name, given: { without, ...given } }: Wanted): readonly Chos
     if (Object.keys(given).length > 0 || without !== undefined)
       refuse('options belong to one bench: name it');
     return Object.entries(BENCHES).map(([each, { bench, in_all: inAll = {} }]) => {
-      const sizes = Object.entries(inAll).map(([option, size]) => [option, String(size)]);
+      const sizes = Object.entries(inAll).map(([option, size]) => [option, String(size)] as const);
       const options = optionsOf(each, bench, Object.fromEntries(sizes));
       return { name: each, bench, options, args: [each, ...argumentsOf(inAll)] };
     });

@@ -28,7 +28,7 @@ test('a wait without a published result is shown as not measured', () => {
   expect(waitsTable([])).toContain('| block to subscriber | not measured |');
 });
 
-test('of ratios that differ by their subject the worst is shown, with their number', () => {
+test('the worst of ratios that differ by their subject is shown, with their number', () => {
   const of = (attack: string, ratio: number): Ratio => ({
     what: `p99 of all rounds under ${attack} / without any attack`,
     ratio,

@@ -130,6 +130,7 @@ export interface Run {
   readonly seconds?: number;
 }
 
+/** Writes the result to `resultFile`, whose path it returns. */
 export function save(
   report: BenchReport,
   options: Readonly<Record<string, number>>,
