@@ -6,7 +6,10 @@ test('all benches together are expected to take two hours at most', () => {
   expect(minutes).toBeLessThanOrEqual(MINUTES_MAX);
 });
 
-test.each(Object.entries(BENCHES))('the sizes of %s in all are options of the bench', (_, listed) => {
-  for (const option of Object.keys(listed.in_all ?? {}))
-    expect(Object.keys(listed.bench.options)).toContain(option);
-});
+test.each(Object.entries(BENCHES))(
+  'the sizes of %s in all are options of the bench',
+  (_, listed) => {
+    for (const option of Object.keys(listed.in_all ?? {}))
+      expect(Object.keys(listed.bench.options)).toContain(option);
+  },
+);

@@ -14,7 +14,8 @@ const log = openLog({ service: 'bench', level: 'error' });
 type Option = 'transactions' | 'rounds' | 'seed';
 
 export const load: Bench<Option> = {
-  about: 'the first start of a projector on a long log, until its tables are live, against raw COPY with the same index build',
+  about:
+    'the first start of a projector on a long log, until its tables are live, against raw COPY with the same index build',
   options: {
     transactions: { about: 'on the generated chain', default: 1_000_000 },
     rounds: { about: 'of each way, in turns', default: 5 },

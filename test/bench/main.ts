@@ -18,7 +18,9 @@ function usage(): string {
     `all: every bench, one after the other, each on a stack of its own, in about ${minutes} minutes.`,
     'The command exits with 2 when a goal is missed, and with 1 when a bench fails.',
   ];
-  for (const [name, { bench, minutes: expected, after, in_all: inAll }] of Object.entries(BENCHES)) {
+  for (const [name, { bench, minutes: expected, after, in_all: inAll }] of Object.entries(
+    BENCHES,
+  )) {
     const { about, options, switches = [] } = bench;
     const sizes = argumentsOf(inAll);
     lines.push(

@@ -17,7 +17,7 @@ export const PAGE = join(DOCS, 'measurements.md');
 export const PICTURE = join(DOCS, 'pictures/ratios.svg');
 const PICTURE_LINE =
   '![all ratios whose goal is not zero, and how far each is on the good side of it](pictures/ratios.svg)\n';
-/** So many subjects with the same figures are a table of their own, with a column for each figure. */
+/** So many subjects with the same figures are a table, with a column for each figure. */
 const SUBJECTS_MIN = 4;
 
 export function publishedFile(bench: string): string {
@@ -69,7 +69,11 @@ function section(result: BenchResult): string {
     rounds.length > 1 ? spread(rounds) : '',
     String(rounds.length),
   ]);
-  const compared = grouped(result).map(({ what, ratio, goal = '' }) => [what, ratio.toFixed(2), goal]);
+  const compared = grouped(result).map(({ what, ratio, goal = '' }) => [
+    what,
+    ratio.toFixed(2),
+    goal,
+  ]);
   const details = detail.map((row) =>
     Object.values(row).map((value: unknown) =>
       typeof value === 'number' ? figure(value) : String(value),
@@ -105,13 +109,13 @@ function bySubject(measured: readonly Measured[]): {
     named.filter(({ each }) => inTable.has(each)),
     ({ each, at }) => each.what.slice(0, at),
   );
-  const rows = [...subjects].map(([subject, own]) => [
-    subject,
-    ...columns.map(([column]) => {
+  const rows = [...subjects].map(([subject, own]) => {
+    const cells = columns.map(([column]) => {
       const rounds = own.find((each) => nameOf(each) === column)?.each.rounds ?? [];
       return rounds.length === 0 ? '' : `${figure(median(rounds))} (${spread(rounds)})`;
-    }),
-  ]);
+    });
+    return [subject].concat(cells);
+  });
   const head = ['median (rounds from, to)', ...columns.map(([column]) => column)];
   return { head, rows, rest: measured.filter((each) => !inTable.has(each)) };
 }

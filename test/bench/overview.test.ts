@@ -17,6 +17,14 @@ function resultOf(bench: string, ratios: readonly Ratio[]): BenchResult {
   };
 }
 
+function under(attack: string, ratio: number): Ratio {
+  return {
+    what: `p99 of all rounds under ${attack} / without any attack`,
+    ratio,
+    goal: '<= 2',
+  };
+}
+
 test('the waits have their figures in the published results, with the sizes of the runs', () => {
   const table = waitsTable(publishedResults());
   const { options } = publishedResults().find(({ bench }) => bench === 'beyond-memory') ?? {};
@@ -29,13 +37,8 @@ test('a wait without a published result is shown as not measured', () => {
 });
 
 test('the worst of ratios that differ by their subject is shown, with their number', () => {
-  const of = (attack: string, ratio: number): Ratio => ({
-    what: `p99 of all rounds under ${attack} / without any attack`,
-    ratio,
-    goal: '<= 2',
-  });
   const other = { what: 'gateways that ended', ratio: 0, goal: '<= 0' };
-  const result = resultOf('abuse', [of('pings', 1.1), of('exports', 1.9), other]);
+  const result = resultOf('abuse', [under('pings', 1.1), under('exports', 1.9), other]);
   expect(grouped(result)).toEqual([
     {
       what: 'p99 of all rounds under exports / without any attack (the worst of 2)',
