@@ -38,7 +38,11 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
     minutes: 4,
     after: 'a change of the engine, of notifications or of the hub',
   },
-  load: { bench: load, minutes: 7, after: "a change of the explorer's fold or of how rows are written" },
+  load: {
+    bench: load,
+    minutes: 7,
+    after: "a change of the explorer's fold or of how rows are written",
+  },
   'catching-up': {
     bench: catchingUp,
     minutes: 5,
@@ -50,7 +54,12 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
     after: 'a change of rebuilds, or of reads while tables change',
     in_all: { transactions: 500_000, kills: 1 },
   },
-  start: { bench: start, minutes: 6, after: "a change of the treasury's state or of snapshots" },
+  start: {
+    bench: start,
+    minutes: 12,
+    after: "a change of how processes begin, of the treasury's state or of snapshots",
+    in_all: { rounds: 2 },
+  },
   lists: { bench: lists, minutes: 6, after: 'a change of the explorer or of how gateways answer' },
   'beyond-memory': {
     bench: beyondMemory,

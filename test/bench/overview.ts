@@ -71,11 +71,17 @@ const WAITS: readonly Wait[] = [
   },
   {
     wait: 'start: a treasury with a snapshot, {transactions} transactions',
-    from: { bench: 'start', typical: 'start of a treasury with a snapshot' },
+    from: {
+      bench: 'start',
+      typical: 'treasury with a snapshot: start with {transactions} transactions',
+    },
   },
   {
     wait: 'start: a treasury without a snapshot, {transactions} transactions',
-    from: { bench: 'start', typical: 'start of a treasury without a snapshot' },
+    from: {
+      bench: 'start',
+      typical: 'treasury without a snapshot: start with {transactions} transactions',
+    },
   },
   {
     wait: 'load: {transactions} transactions',
@@ -111,7 +117,11 @@ const REASONS: readonly (readonly [bench: string, begins: string, why: string])[
     'load time',
     'the projector waits for Postgres; why was not measured ([more](#a-chain-larger-than-memory))',
   ],
-  ['beyond-memory', 'p99 of a list', 'each transaction of a rare type is on another page of the disk'],
+  [
+    'beyond-memory',
+    'p99 of a list',
+    'each transaction of a rare type is on another page of the disk',
+  ],
   [
     'beyond-memory',
     'p99 of a balance',
@@ -127,8 +137,7 @@ const REASONS: readonly (readonly [bench: string, begins: string, why: string])[
 export function waitsTable(results: readonly BenchResult[]): string {
   const rows = WAITS.map(({ wait, from }) => {
     const result = results.find(({ bench }) => bench === from?.bench);
-    if (from === undefined || result === undefined)
-      return `| ${wait} | not measured |  |  |\n`;
+    if (from === undefined || result === undefined) return `| ${wait} | not measured |  |  |\n`;
     const { bench, typical, slow } = from;
     const slowest = slow === undefined ? '' : figureOf(result, slow);
     return `| ${filled(wait, result)} | ${figureOf(result, typical)} | ${slowest} | [${bench}](#${bench}) |\n`;
@@ -168,10 +177,7 @@ export function goalsTable(results: readonly BenchResult[]): string {
   return `${head}${lines.join('')}`;
 }
 
-function goalRow(
-  bench: string,
-  ratio: Ratio,
-): { readonly missed: boolean; readonly line: string } {
+function goalRow(bench: string, ratio: Ratio): { readonly missed: boolean; readonly line: string } {
   const missed = isMissed(ratio);
   const why = REASONS.find(([of, begins]) => of === bench && ratio.what.startsWith(begins))?.[2];
   const cells = [
@@ -189,15 +195,12 @@ function goalRow(
 export function grouped({ bench, ratios }: BenchResult): readonly Ratio[] {
   const groups = GROUPS[bench] ?? [];
   const groupOf = ({ what }: Ratio): RegExp | undefined => groups.find((each) => each.test(what));
-  return [...Map.groupBy(ratios, (ratio) => groupOf(ratio) ?? ratio).values()].map((members) => {
-    const [first] = members;
-    if (first === undefined) throw new Error('a group has a member');
-    const sign = first.goal?.startsWith('>') === true ? 1 : -1;
-    const worst = members.reduce((one, other) =>
-      sign * other.ratio < sign * one.ratio ? other : one,
-    );
-    return members.length === 1
-      ? worst
-      : { ...worst, what: `${worst.what} (the worst of ${members.length})` };
-  });
+  return [...Map.groupBy(ratios, (ratio) => groupOf(ratio) ?? ratio).values()].flatMap(worstOf);
+}
+
+function worstOf(members: readonly Ratio[]): readonly Ratio[] {
+  const sign = members.some(({ goal = '' }) => goal.startsWith('>')) ? 1 : -1;
+  const [worst] = members.toSorted((one, other) => sign * (one.ratio - other.ratio));
+  if (worst === undefined || members.length === 1) return members;
+  return [{ ...worst, what: `${worst.what} (the worst of ${members.length})` }];
 }
