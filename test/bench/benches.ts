@@ -6,6 +6,7 @@ import { blockToAnswer } from './block-to-answer.ts';
 import { blockToSubscriber } from './block-to-subscriber.ts';
 import { catchingUp } from './catching-up.ts';
 import { consoleBench } from './console.ts';
+import { deposit } from './deposit.ts';
 import { hub } from './hub.ts';
 import { lists } from './lists.ts';
 import { load } from './load.ts';
@@ -28,6 +29,11 @@ export interface Listed {
 export const MINUTES_MAX = 120;
 
 export const BENCHES: Readonly<Record<string, Listed>> = {
+  deposit: {
+    bench: deposit,
+    minutes: 6,
+    after: 'a change of the watcher, the treasury, the deposit-gateway or the page',
+  },
   'block-to-answer': {
     bench: blockToAnswer,
     minutes: 2,

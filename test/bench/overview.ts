@@ -29,8 +29,14 @@ function ofPage(list: string): Figures {
 }
 
 const WAITS: readonly Wait[] = [
-  { wait: 'deposit: detection' },
-  { wait: 'deposit: credited' },
+  {
+    wait: 'deposit: detection, on the devnet',
+    from: { bench: 'deposit', typical: 'detection', slow: 'detection, slowest' },
+  },
+  {
+    wait: 'deposit: credited, on the devnet',
+    from: { bench: 'deposit', typical: 'credited', slow: 'credited, slowest' },
+  },
   {
     wait: 'deposit: from the payment until it is credited, beside kills',
     from: { bench: 'soak', typical: 'payment to credit, p50', slow: 'payment to credit, p99' },

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { Engine, IMAGE, openEngine } from './engine.ts';
 
 const PROJECT = 'clt-test';
-/** What the image of a run says that it is built of. */
+/** The commit that the image of a run names. */
 export const REVISION = 'a commit of a test';
 /** A part that publishes a port. */
 export type Published =
