@@ -53,6 +53,23 @@ export const RUN_WORDS = {
   over_backed_drift: 'more custody than needed',
 } as const;
 
+/** How good a status is. */
+export const RUN_TONES = {
+  ok: 'good',
+  over_backed_drift: 'warn',
+  uncovered: 'bad',
+  mismatch: 'bad',
+} as const;
+
+/** The status, and `uncovered` where the treasury mints nothing although there is no mismatch. */
+export function verdictOf<Status extends string>(run: {
+  readonly status: Status;
+  readonly uncovered?: string;
+}): Status | 'uncovered' {
+  const isCovered = run.status === 'mismatch' || BigInt(run.uncovered ?? 0) <= 0n;
+  return isCovered ? run.status : 'uncovered';
+}
+
 type Call = Pick<Transaction, 'from' | 'to' | 'amount' | 'function_call_type'>;
 
 const clt = (base: bigint | string): string => `${amountText(BigInt(base))} CLT`;

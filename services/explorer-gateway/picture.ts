@@ -2,8 +2,8 @@
  * The picture of a preview, as SVG: its title, its description, its state and the time of these.
  * Nothing is said here that title and description do not say.
  */
-import { titleOf } from '../../schemas/explorer-api/words.ts';
-import { PICTURE, visible, withEntities, type Preview } from './preview.ts';
+import { withEntities } from '../runtime/http/html-page.ts';
+import { PICTURE, visible, type Preview } from './preview.ts';
 
 /** The light colours of `services/console/src/design/tokens.css`. */
 const INK = { ground: '#f5f6f4', ink: '#15191a', quiet: '#545c5b', accent: '#0f6b5c' };
@@ -25,7 +25,7 @@ const [FIRST, LAST] = [194, 512];
 /** `now`: ms, the moment of what may still change. */
 export function pictureOf(preview: Preview, now: number): string {
   const { title, description, state } = preview;
-  const titles = linesOf(bare(title), TITLE.size, TITLE_LINES_MAX);
+  const titles = linesOf(title, TITLE.size, TITLE_LINES_MAX);
   const below = FIRST + titles.length * TITLE.step;
   const lines = linesOf(description, WORDS.size, 1 + Math.floor((LAST - below) / WORDS.step));
   return [
@@ -53,12 +53,6 @@ function stateTag({ words, tone }: NonNullable<Preview['state']>): readonly stri
     `<rect x="${LEFT}" y="540" width="${width}" height="58" rx="10" fill="${soft}"/>`,
     textAt(words, LEFT + 20, 579, { size: SMALL, fill: ink, weight: 600 }),
   ];
-}
-
-/** The picture has the name of the site in another place. */
-function bare(title: string): string {
-  const site = titleOf('');
-  return title.endsWith(site) ? title.slice(0, -site.length) : title;
 }
 
 /** When it happened; of what may still change, when that was looked at. */

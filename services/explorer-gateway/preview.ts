@@ -16,25 +16,31 @@ import {
   blockTitle,
   grouped,
   plainText,
+  RUN_TONES,
   RUN_WORDS,
   sentenceOf,
   shortened,
   SITE,
   titleOf,
   transactionTitle,
+  verdictOf,
 } from '../../schemas/explorer-api/words.ts';
+import { withEntities } from '../runtime/http/html-page.ts';
 import { byteaHex, isoTime, type Cell } from '../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { isFinalRow } from './routes/responses.ts';
 
+type Tone = 'good' | 'warn' | 'bad';
+
 export interface Preview {
+  /** of the thing, as the picture has it: the title of its page also names the site */
   readonly title: string;
   readonly description: string;
   /** of the thing, where it has one; what its description says, in a word */
   readonly state?: {
     readonly words: string;
-    readonly tone: 'good' | 'warn' | 'bad';
+    readonly tone: Tone;
     /** nothing will ever change it */
     readonly is_final: boolean;
   };
@@ -58,12 +64,6 @@ interface Page {
   readonly query: (name: string) => Query | undefined;
   readonly preview: (row: Cells, name: string) => Preview;
 }
-
-/** As the console shows them; another is no good. */
-const RUN_TONES: Readonly<Record<string, 'good' | 'warn'>> = {
-  ok: 'good',
-  over_backed_drift: 'warn',
-};
 
 /** By address in `services/console/src/routes.tsx`, whose parameter is called name here. */
 const PAGES: Readonly<Record<string, Page>> = {
@@ -123,17 +123,13 @@ const PAGES: Readonly<Record<string, Page>> = {
     preview: (row) => {
       const [, at, , height, , , , , , liability, custody, , , status, , , , uncovered] = row;
       const surplus = row.at(-2);
-      const isMismatch = status === 'mismatch';
-      const verdict = !isMismatch && BigInt(uncovered ?? 0) > 0n ? 'uncovered' : (status ?? '');
+      const verdict = verdictOf({ status: status ?? '', uncovered: uncovered ?? '0' });
       const words: Readonly<Record<string, string>> = RUN_WORDS;
+      const tones: Readonly<Record<string, Tone>> = RUN_TONES;
       return {
         title: `Reserve run of ${isoTime(at)}: ${words[verdict] ?? verdict}`,
         description: `Custody ${units(custody, 'USDT')}, liability ${units(liability, 'USDT')}, surplus ${units(surplus, 'USDT')}, at block ${grouped(BigInt(height ?? 0))}.`,
-        state: {
-          words: words[verdict] ?? verdict,
-          tone: RUN_TONES[verdict] ?? 'bad',
-          is_final: true,
-        },
+        state: { words: words[verdict] ?? verdict, tone: tones[verdict] ?? 'bad', is_final: true },
         at: isoTime(at),
       };
     },
@@ -158,7 +154,7 @@ export async function knownPreview(
   const query = page?.query(name);
   if (page === undefined || query === undefined) return undefined;
   const [row] = await reader.rows(query);
-  return row === undefined ? undefined : titled(page.preview(row, name));
+  return row === undefined ? undefined : page.preview(row, name);
 }
 
 /** Plain where nothing is known, also while the read model is away: the page itself says so. */
@@ -173,10 +169,6 @@ export async function previewOf(reader: Reader, path: string, name: string): Pro
   } finally {
     late.abort();
   }
-}
-
-function titled(preview: Preview): Preview {
-  return { ...preview, title: titleOf(preview.title) };
 }
 
 function queryOf(bytes: Buffer | undefined, query: (of: Buffer) => Query): Query | undefined {
@@ -209,9 +201,10 @@ const DESCRIPTION_CHARACTERS = 300;
  * The elements of a document's head; plain text in, no character of which is markup. `picture`: the
  * whole address of one, where this gateway knows its own.
  */
-export function headOf({ title, description }: Preview, picture?: string): string {
+export function headOf(preview: Preview, picture?: string): string {
+  const title = preview === PLAIN ? PLAIN.title : titleOf(preview.title);
   const name = withEntities(visible(title, TITLE_CHARACTERS));
-  const words = withEntities(visible(description, DESCRIPTION_CHARACTERS));
+  const words = withEntities(visible(preview.description, DESCRIPTION_CHARACTERS));
   return [
     `<title>${name}</title>`,
     `<meta name="description" content="${words}" />`,
@@ -236,9 +229,4 @@ export function headOf({ title, description }: Preview, picture?: string): strin
 export function visible(text: string, most: number): string {
   const seen = Array.from(text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' '));
   return seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');
-}
-
-/** Text of an element or an attribute, of HTML or SVG. */
-export function withEntities(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -86,10 +86,10 @@ export function htmlParagraphs(value: string): string {
 
 /** Text as HTML, with code where it has backticks around it. */
 export function htmlText(value: string): string {
-  const escaped = value
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-  return escaped.replaceAll(/`([^`\n]+)`/g, '<code>$1</code>');
+  return withEntities(value).replaceAll(/`([^`\n]+)`/g, '<code>$1</code>');
+}
+
+/** Text of an element or an attribute, of HTML or SVG. */
+export function withEntities(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

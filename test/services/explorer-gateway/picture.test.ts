@@ -9,7 +9,7 @@ import { anyCharacter } from '../../support/any-character.ts';
 
 const NOW = Date.parse('2026-11-28T22:10:31.000Z');
 const OPEN: Preview = {
-  title: 'Block 1,234 · CLT',
+  title: 'Block 1,234',
   description: 'Block 0xabab of 2026-11-28T07:28:00.500Z. It may still be replaced.',
   state: { words: 'may still be replaced', tone: 'warn', is_final: false },
   at: '2026-11-28T07:28:00.500Z',

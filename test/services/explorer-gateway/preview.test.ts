@@ -77,32 +77,32 @@ const OPEN = { words: 'may still be replaced', tone: 'warn', is_final: false };
 test('a block, a transaction, an account, a ride and a run are named and described', async () => {
   const hash = HASH.slice(2);
   expect(await preview(BLOCKS, '1234', BLOCK)).toEqual({
-    title: 'Block 1,234 · CLT',
+    title: 'Block 1,234',
     description: `Block 0x${hash} of 2026-11-28T07:28:00.500Z, with 1 transaction, made by 0xa1a1a1…a1a1a1. It may still be replaced.`,
     state: OPEN,
     at: TIME,
   });
   expect(await preview(TRANSACTIONS, hash, transaction('RidePay'))).toEqual({
-    title: 'Ride payment of 27.22 CLT · CLT',
+    title: 'Ride payment of 27.22 CLT',
     description:
       'Passenger 0xa1a1a1…a1a1a1 paid 27.22 CLT to driver 0xd2d2d2…d2d2d2. In block 1,234. It is final.',
     state: { words: 'final', tone: 'good', is_final: true },
     at: TIME,
   });
   expect(await preview(ACCOUNTS, 'a1'.repeat(20), ACCOUNT)).toEqual({
-    title: 'Account 0xa1a1a1…a1a1a1 · CLT',
+    title: 'Account 0xa1a1a1…a1a1a1',
     description:
       'It has 87.50 CLT, after 1 transaction and 21 changes of its balance. As of the newest block, which may still be replaced.',
     state: OPEN,
   });
   expect(await preview(RIDES, hash, RIDE)).toEqual({
-    title: 'Ride at 27.22 CLT: completed · CLT',
+    title: 'Ride at 27.22 CLT: completed',
     description:
       'Passenger 0xa1a1a1…a1a1a1, driver 0xd2d2d2…d2d2d2; paid so far: 27.22 CLT. As of the newest block, which may still be replaced.',
     state: OPEN,
   });
   expect(await preview(RUNS, '1042:1200', RUN)).toEqual({
-    title: 'Reserve run of 2026-11-28T07:28:00.500Z: no mismatch · CLT',
+    title: 'Reserve run of 2026-11-28T07:28:00.500Z: no mismatch',
     description: 'Custody 91.00 USDT, liability 90.00 USDT, surplus 1.00 USDT, at block 1,200.',
     state: { words: 'no mismatch', tone: 'good', is_final: true },
     at: TIME,
@@ -190,6 +190,7 @@ test('no text that a stranger chooses becomes markup, or is unseen in it', () =>
 
 test('a preview has a picture where the gateway knows its own address', async () => {
   const head = headOf(await preview(BLOCKS, '1', BLOCK), 'https://clt.example/preview/blocks/1');
+  expect(head).toContain('<title>Block 1,234 · CLT</title>');
   expect(head).toContain(
     '<meta property="og:image" content="https://clt.example/preview/blocks/1" />',
   );
