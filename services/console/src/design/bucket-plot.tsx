@@ -3,7 +3,8 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import { tickLabels, timeLabels } from '../format.ts';
 import { dataOf, type Buckets, type Line } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, veil, zoneOf } from './uplot.tsx';
+import { colorOf } from './scheme.ts';
+import { axes, Drawn, PADDING, steps, veil, zoneOf } from './uplot.tsx';
 
 interface BucketPlotProps {
   readonly label: string;
@@ -54,10 +55,10 @@ export function BucketPlot(props: BucketPlotProps): ReactElement {
 
 function optionsOf(
   lines: readonly Line[],
-  buckets: Buckets,
+  { shape, length }: Buckets,
   now: { readonly current: Now | undefined },
 ): Omit<UPlot.Options, 'width' | 'height'> {
-  const isUtc = buckets.length >= DAY;
+  const isUtc = length >= DAY;
   return {
     axes: axes(
       {
@@ -67,67 +68,18 @@ function optionsOf(
       },
       {
         values: (_plot, ticks) =>
-          buckets.shape === 'parts' ? ticks.map(percent) : tickLabels(ticks),
+          shape === 'parts'
+            ? ticks.map((tick) => `${Math.round(100 * tick)} %`)
+            : tickLabels(ticks),
       },
     ),
     padding: PADDING,
     legend: { show: false },
-    cursor: {
-      y: false,
-      points: { show: false },
-      drag: { x: false },
-    },
-    ...bucketOptions(buckets, isUtc, now),
-    series: [
-      {},
-      ...(buckets.shape === 'parts' ? lines.toReversed() : lines).map((line) =>
-        seriesOf(line, colorOf(line.color), buckets),
-      ),
-    ],
-  };
-}
-
-const DAY = 86_400;
-const DAY_STEPS = [1, 2, 5, 7, 14, 30, 60, 90, 180];
-
-function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
-  const { name: label } = line;
-  const points = { show: false };
-  if (buckets.shape === 'line')
-    return {
-      label,
-      stroke: color,
-      width: 2,
-      points,
-      ...stepped(),
-    };
-  const paths = UPlot.paths.bars?.({ align: 1, size: [1, Infinity], gap: 1 });
-  return {
-    label,
-    fill: color,
-    width: 0,
-    points,
-    ...(paths !== undefined && { paths }),
-  };
-}
-
-function bucketOptions(
-  { shape, length }: Buckets,
-  isUtc: boolean,
-  now: { readonly current: Now | undefined },
-): Partial<UPlot.Options> {
-  return {
+    cursor: { y: false, points: { show: false }, drag: { x: false } },
     ...zoneOf(isUtc),
     scales: {
       x: { range: () => [...(now.current?.axis ?? [0, 1])] },
-      y: {
-        range: (_plot, least, most) =>
-          shape === 'parts'
-            ? [0, 1]
-            : shape === 'bars'
-              ? [0, most * 1.05 || 1]
-              : around(least, most),
-      },
+      y: { range: (_plot, least, most) => rangeOf(shape, least, most) },
     },
     hooks: {
       drawAxes: [(plot) => ground(plot, now.current?.missing ?? [], length)],
@@ -139,7 +91,22 @@ function bucketOptions(
         },
       ],
     },
+    series: [
+      {},
+      ...(shape === 'parts' ? lines.toReversed() : lines).map((line) =>
+        shape === 'line' ? steps(line.name, line.color) : bars(line),
+      ),
+    ],
   };
+}
+
+const DAY = 86_400;
+const DAY_STEPS = [1, 2, 5, 7, 14, 30, 60, 90, 180];
+
+function bars({ name: label, color }: Line): UPlot.Series {
+  const paths = UPlot.paths.bars?.({ align: 1, size: [1, Infinity], gap: 1 });
+  const fill = colorOf(color);
+  return { label, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
 
 /** A ground below the buckets without a block, which zero has not. */
@@ -157,12 +124,10 @@ function ground(plot: UPlot, missing: readonly number[], length: number): void {
   ctx.restore();
 }
 
-/** A supply moves little: the axis shows how. */
-function around(least: number, most: number): [number, number] {
+/** A supply moves little: its axis shows how. */
+function rangeOf(shape: Buckets['shape'], least: number, most: number): [number, number] {
+  if (shape === 'parts') return [0, 1];
+  if (shape === 'bars') return [0, most * 1.05 || 1];
   const margin = (most - least) * 0.1 || Math.abs(most) * 0.01 || 1;
   return [least - margin, most + margin];
-}
-
-function percent(value: number): string {
-  return `${Math.round(100 * value)} %`;
 }

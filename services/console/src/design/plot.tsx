@@ -3,28 +3,30 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import type UPlot from 'uplot';
 import { localTime, tickLabels, timeLabels } from '../format.ts';
 import { TEXT } from '../text.ts';
-import type { LineColor } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, veil, zoneOf } from './uplot.tsx';
+import type { Line as PlainLine } from './bucket-data.ts';
+import { axes, Drawn, PADDING, steps, veil, zoneOf } from './uplot.tsx';
 
-export interface Line {
-  readonly name: string;
-  readonly color: LineColor;
-  readonly values: readonly number[];
+export interface Line extends PlainLine {
   /** the exact value of each point, for the legend */
   readonly texts: readonly string[];
 }
 
-export function Plot(props: {
-  readonly label: string;
-  /** Unix seconds */
-  readonly at: readonly number[];
+interface Shown {
   readonly lines: readonly Line[];
   /** Unix seconds, from which it may still change; undefined: no part may, or nobody says */
   readonly open_from?: number | undefined;
-}): ReactElement {
+}
+
+export function Plot(
+  props: Shown & {
+    readonly label: string;
+    /** Unix seconds */
+    readonly at: readonly number[];
+  },
+): ReactElement {
   const { at, lines, open_from } = props;
-  const shown = useRef({ lines, open_from });
-  shown.current = { lines, open_from };
+  const shown = useRef<Shown>(props);
+  shown.current = props;
   const data = useMemo(
     (): UPlot.AlignedData => [[...at], ...lines.map(({ values }) => [...values])],
     // drawn again when another part may still change
@@ -34,7 +36,7 @@ export function Plot(props: {
     <Drawn
       label={props.label}
       looks={lines.map(({ name, color }) => `${name} ${color}`).join()}
-      optionsOf={() => optionsOf(() => shown.current)}
+      optionsOf={() => optionsOf(shown)}
       data={data}
     />
   );
@@ -44,12 +46,7 @@ function legendTime(seconds: number | undefined): string {
   return seconds === undefined ? '' : localTime(new Date(seconds * 1_000).toISOString());
 }
 
-interface Shown {
-  readonly lines: readonly Line[];
-  readonly open_from: number | undefined;
-}
-
-function optionsOf(shown: () => Shown): Omit<UPlot.Options, 'width' | 'height'> {
+function optionsOf(shown: { readonly current: Shown }): Omit<UPlot.Options, 'width' | 'height'> {
   return {
     axes: axes(
       { values: (_plot, ticks, _axis, _space, step) => timeLabels(ticks, step) },
@@ -58,28 +55,15 @@ function optionsOf(shown: () => Shown): Omit<UPlot.Options, 'width' | 'height'> 
     padding: PADDING,
     ...zoneOf(false),
     cursor: { y: false },
-    hooks: { draw: [(plot) => veil(plot, shown().open_from)] },
+    hooks: { draw: [(plot) => veil(plot, shown.current.open_from)] },
     series: [
       { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },
-      ...shown().lines.map((line, at) =>
-        seriesOf(line, (point) => shown().lines[at]?.texts.at(point)),
-      ),
+      ...shown.current.lines.map(({ name, color }, at): UPlot.Series => ({
+        ...steps(name, color),
+        // the newest while nothing is pointed at
+        value: (_plot: UPlot, _raw: number, _series: number, point: number | null) =>
+          shown.current.lines[at]?.texts.at(point ?? -1) ?? '',
+      })),
     ],
-  };
-}
-
-function seriesOf(
-  { name, color }: Line,
-  textAt: (point: number) => string | undefined,
-): UPlot.Series {
-  return {
-    label: name,
-    stroke: colorOf(color),
-    width: 2,
-    points: { show: false },
-    // the newest while nothing is pointed at
-    value: (_plot: UPlot, _raw: number, _series: number, point: number | null) =>
-      textAt(point ?? -1) ?? '',
-    ...stepped(),
   };
 }

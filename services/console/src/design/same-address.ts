@@ -1,19 +1,14 @@
 /** Marks an address in all its places while one of them is pointed at or has the focus. */
-
-/** The one rule of the style sheets about it, whose selector names the address. */
-function ruleOfAddress(): CSSStyleRule | undefined {
-  return Array.from(document.styleSheets)
-    .flatMap((sheet) => Array.from(sheet.cssRules))
-    .find(
-      (rule): rule is CSSStyleRule =>
-        rule instanceof CSSStyleRule && rule.selectorText.includes('data-address'),
-    );
-}
+import { styleRules } from './scheme.ts';
 
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function markSameAddresses(): void {
-  const rule = ruleOfAddress();
+  // the one whose selector names the address
+  const rule = styleRules().find(
+    (each): each is CSSStyleRule =>
+      each instanceof CSSStyleRule && each.selectorText.includes('data-address'),
+  );
   if (rule === undefined) return;
   const mark = ({ type, target }: Event): void => {
     const place = target instanceof Element ? target.closest('[data-address]') : null;

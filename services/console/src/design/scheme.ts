@@ -10,17 +10,16 @@ const IS_DARK = '(prefers-color-scheme: dark)';
 const system = matchMedia(IS_DARK);
 const listeners = new Set<() => void>();
 
-/** The rules of the style sheets that hold in dark alone. */
-function darkRules(): readonly CSSMediaRule[] {
-  return [...document.styleSheets].flatMap((sheet) =>
-    [...sheet.cssRules].filter(
-      (rule): rule is CSSMediaRule =>
-        rule instanceof CSSMediaRule && rule.conditionText.includes('prefers-color-scheme'),
-    ),
-  );
+/** All rules of the style sheets. */
+export function styleRules(): readonly CSSRule[] {
+  return [...document.styleSheets].flatMap((sheet) => Array.from(sheet.cssRules));
 }
 
-const rules = darkRules();
+/** Rules that hold in dark alone. */
+const rules = styleRules().filter(
+  (rule): rule is CSSMediaRule =>
+    rule instanceof CSSMediaRule && rule.conditionText.includes('prefers-color-scheme'),
+);
 const STORE = storeOf('localStorage');
 let chosen: Scheme = SCHEMES.find((each) => each === STORE.getItem(KEY)) ?? 'system';
 
@@ -48,6 +47,11 @@ function subscribe(listener: () => void): () => void {
 
 export function useScheme(): Scheme {
   return useSyncExternalStore(subscribe, () => chosen);
+}
+
+/** The value of a custom property of `tokens.css` now. */
+export function colorOf(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 /** True in dark, whoever chose it: for parts that draw with colours of their own. */

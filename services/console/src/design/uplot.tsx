@@ -3,7 +3,8 @@ import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { TIME_ZONE } from '../zone.ts';
-import { useIsDark } from './scheme.ts';
+import type { LineColor } from './bucket-data.ts';
+import { colorOf, useIsDark } from './scheme.ts';
 
 const HEIGHT = 240;
 /** px, at most, in the font of the axes */
@@ -11,10 +12,6 @@ const CHARACTER = 8;
 
 /** Room at the right, in which the text of the last time fits. */
 export const PADDING: UPlot.Padding = [null, 32, null, null];
-
-export function colorOf(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
 
 /** For days, which are days in UTC, and for a reader who chose UTC. */
 export function zoneOf(isUtc: boolean): Pick<UPlot.Options, 'tzDate'> {
@@ -42,10 +39,11 @@ function widthOf(_plot: UPlot, texts: readonly string[] | null): number {
   return CHARACTER * Math.max(3, ...(texts ?? []).map(({ length }) => length)) + 12;
 }
 
-/** An amount stays until the next change. */
-export function stepped(): Pick<UPlot.Series, 'paths'> {
+/** A line of amounts: each stays until the next change. */
+export function steps(label: string, color: LineColor): UPlot.Series {
   const paths = UPlot.paths.stepped?.({ align: 1 });
-  return paths === undefined ? {} : { paths };
+  const stroke = colorOf(color);
+  return { label, stroke, width: 2, points: { show: false }, ...(paths && { paths }) };
 }
 
 /** Pales all from `from` on, Unix seconds, which may still change, behind a line. */

@@ -7,16 +7,18 @@
 import type { Feature, FeatureCollection, LineString, Point } from 'geojson';
 import {
   Map as MapView,
+  NavigationControl,
+  ScaleControl,
   setWorkerUrl,
+  type GeoJSONSource,
   type LayerSpecification,
   type StyleSpecification,
 } from 'maplibre-gl';
-import { NavigationControl, ScaleControl, type GeoJSONSource } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import { useEffect, useRef, type ReactElement } from 'react';
 import type { ActiveTrip, Bounds, Coordinates, OpenRequest } from '../api/hub.ts';
-import { useIsDark } from '../design/scheme.ts';
+import { colorOf, useIsDark } from '../design/scheme.ts';
 import { shareOf } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { Ground } from './ground.ts';
@@ -57,14 +59,10 @@ const FACE = ['system-ui', 'sans-serif'];
 /** The source of tiles. */
 const GROUND = 'ground';
 
-interface Sources {
-  readonly requests: FeatureCollection<Point>;
-  readonly trips: FeatureCollection<LineString>;
-  /** paid parts of trips, and the points where they end */
-  readonly paid: FeatureCollection<LineString>;
-  readonly heads: FeatureCollection<Point>;
-  readonly selected: FeatureCollection;
-}
+/** `paid`: the paid parts of trips; `heads`: the points where they end. */
+type Sources = Readonly<
+  Record<'requests' | 'trips' | 'paid' | 'heads' | 'selected', FeatureCollection>
+>;
 
 function collection<Of extends Feature>(
   features: Of[],
@@ -84,10 +82,6 @@ function arc(coordinates: Position[], hash: string): Feature<LineString> {
   return { type: 'Feature', properties: { hash }, geometry: { type: 'LineString', coordinates } };
 }
 
-function color(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}
-
 /** Pictures of a server that makes one for each place. */
 function picturesOf(tilesUrl: string): Ground {
   const attribution = new URL(tilesUrl).host;
@@ -98,9 +92,17 @@ function picturesOf(tilesUrl: string): Ground {
 }
 
 function styleOf(sources: Sources, under: Ground | undefined, isDark: boolean): StyleSpecification {
-  const [ground, land, border] = [color('--map-sea'), color('--map-land'), color('--map-border')];
-  const [accent, second, surface] = [color('--accent'), color('--series-2'), color('--surface')];
-  const [ink, warn] = [color('--ink'), color('--warn')];
+  const [ground, land, border] = [
+    colorOf('--map-sea'),
+    colorOf('--map-land'),
+    colorOf('--map-border'),
+  ];
+  const [accent, second, surface] = [
+    colorOf('--accent'),
+    colorOf('--series-2'),
+    colorOf('--surface'),
+  ];
+  const [ink, warn] = [colorOf('--ink'), colorOf('--warn')];
   return {
     version: 8,
     sources: {
@@ -117,42 +119,16 @@ function styleOf(sources: Sources, under: Ground | undefined, isDark: boolean): 
     layers: [
       { id: 'sea', type: 'background', paint: { 'background-color': ground } },
       { id: 'land', type: 'fill', source: 'land', paint: { 'fill-color': land } },
-      {
-        id: 'borders',
-        type: 'line',
-        source: 'borders',
-        paint: { 'line-color': border, 'line-width': 0.75 },
-      },
-      {
-        id: 'grid',
-        type: 'line',
-        source: 'grid',
-        paint: { 'line-color': border, 'line-width': 0.5, 'line-dasharray': [2, 3] },
-      },
+      lineLayer('borders', 'butt', border, 0.75),
+      lineLayer('grid', 'butt', border, 0.5, { 'line-dasharray': [2, 3] }),
       ...(under?.layersOf(isDark) ?? []),
-      {
-        id: 'trips',
-        type: 'line',
-        source: 'trips',
-        layout: { 'line-cap': 'round' },
-        paint: { 'line-color': second, 'line-width': 2, 'line-opacity': 0.35 },
-      },
-      {
-        id: 'paid',
-        type: 'line',
-        source: 'paid',
-        layout: { 'line-cap': 'round' },
-        paint: { 'line-color': second, 'line-width': 4 },
-      },
+      lineLayer('trips', 'round', second, 2, { 'line-opacity': 0.35 }),
+      lineLayer('paid', 'round', second, 4),
       ...pointLayers('heads', second),
       ...pointLayers('requests', accent),
       {
-        id: 'selected-route',
-        type: 'line',
-        source: 'selected',
+        ...lineLayer('selected', 'round', warn, 3),
         filter: ['==', ['geometry-type'], 'LineString'],
-        layout: { 'line-cap': 'round' },
-        paint: { 'line-color': warn, 'line-width': 3 },
       },
       {
         id: 'selected-ends',
@@ -170,10 +146,29 @@ function styleOf(sources: Sources, under: Ground | undefined, isDark: boolean): 
   };
 }
 
+type LineLayer = Extract<LayerSpecification, { type: 'line' }>;
+
+/** The lines of a source, with these ends. */
+function lineLayer(
+  source: string,
+  cap: 'butt' | 'round',
+  stroke: string,
+  width: number,
+  more: LineLayer['paint'] = {},
+): LineLayer {
+  return {
+    id: source,
+    type: 'line',
+    source,
+    layout: { 'line-cap': cap },
+    paint: { 'line-color': stroke, 'line-width': width, ...more },
+  };
+}
+
 /** The points of a source, and one with a number for those that are close to each other. */
 function pointLayers(source: 'requests' | 'heads', fill: string): LayerSpecification[] {
   const isCluster = ['has', 'point_count'] as const;
-  const around = { 'circle-stroke-color': color('--surface'), 'circle-stroke-width': 2 };
+  const around = { 'circle-stroke-color': colorOf('--surface'), 'circle-stroke-width': 2 };
   return [
     {
       id: `${source}-clusters`,
@@ -197,7 +192,7 @@ function pointLayers(source: 'requests' | 'heads', fill: string): LayerSpecifica
         'text-size': 12,
         'text-allow-overlap': true,
       },
-      paint: { 'text-color': color('--surface') },
+      paint: { 'text-color': colorOf('--surface') },
     },
     {
       id: source,
@@ -217,23 +212,12 @@ function grid(bounds: Bounds): FeatureCollection<LineString> {
   const steps = [30, 15, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002];
   const step = steps.find((each) => (bounds.maxLng - bounds.minLng) / each >= 8) ?? 0.001;
   const lines: Feature<LineString>[] = [];
-  const add = (coordinates: [number, number][]): void =>
-    void lines.push({
-      type: 'Feature',
-      properties: {},
-      geometry: { type: 'LineString', coordinates },
-    });
+  const add = (from: Position, to: Position): void => void lines.push(arc([from, to], ''));
   const [south, north] = [Math.max(-85, bounds.minLat), Math.min(85, bounds.maxLat)];
   for (let lng = Math.ceil(bounds.minLng / step); lng * step <= bounds.maxLng; lng++)
-    add([
-      [lng * step, south],
-      [lng * step, north],
-    ]);
+    add([lng * step, south], [lng * step, north]);
   for (let lat = Math.ceil(south / step); lat * step <= north; lat++)
-    add([
-      [bounds.minLng, lat * step],
-      [bounds.maxLng, lat * step],
-    ]);
+    add([bounds.minLng, lat * step], [bounds.maxLng, lat * step]);
   return collection(lines);
 }
 
@@ -277,7 +261,7 @@ class RideMap {
     this.#map.addControl(new ScaleControl(), 'bottom-left');
     this.#map.on('style.load', () => {
       // rides may have come before the style
-      for (const [source, data] of Object.entries(this.#sources)) this.#set(source, data);
+      this.#update(this.#sources);
       void this.#drawWorld();
       this.#moved();
     });
@@ -356,11 +340,15 @@ class RideMap {
     void this.#map.getSource<GeoJSONSource>(source)?.setData(data);
   }
 
+  #update(changed: Partial<Sources>): void {
+    this.#sources = { ...this.#sources, ...changed };
+    for (const [source, data] of Object.entries(changed)) this.#set(source, data);
+  }
+
   /** Shows these rides; points of trips move to where they are now. */
   show({ requests, trips, selected }: MapProps): void {
     const chosen = [...requests, ...trips].find(({ txHash }) => txHash === selected);
-    this.#sources = {
-      ...this.#sources,
+    this.#update({
       requests: collection(
         requests.map((each) => pointAt(positionOf(each.pickupLocation), each.txHash)),
       ),
@@ -376,10 +364,7 @@ class RideMap {
               pointAt(positionOf(chosen.dropoffLocation), chosen.txHash),
             ],
       ),
-    };
-    this.#set('requests', this.#sources.requests);
-    this.#set('trips', this.#sources.trips);
-    this.#set('selected', this.#sources.selected);
+    });
     this.#advance(trips);
     if (!this.#isPlaced && requests.length + trips.length > 0) this.#fit([...requests, ...trips]);
   }
@@ -409,9 +394,7 @@ class RideMap {
         if (part.length > 1) paid.push(arc(part, txHash));
         heads.push(pointAt(part.at(-1) ?? positionOf(pickupLocation), txHash));
       }
-      this.#sources = { ...this.#sources, paid: collection(paid), heads: collection(heads) };
-      this.#set('paid', this.#sources.paid);
-      this.#set('heads', this.#sources.heads);
+      this.#update({ paid: collection(paid), heads: collection(heads) });
       if (done < 1) this.#frame = requestAnimationFrame(step);
     };
     step();
