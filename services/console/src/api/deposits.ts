@@ -17,15 +17,7 @@ export type Deposit = AsText<answers.Deposit>;
 export type DepositEvent = AsText<answers.DepositEvent>;
 export type Timeline = AsText<answers.Timeline>;
 export type AddressCheck = AsText<answers.AddressCheck>;
-
 export type MintQueue = AsText<answers.MintQueue>;
-
-export interface Policy {
-  readonly version: string;
-  readonly network: string;
-  readonly limits: PolicyLimits;
-  readonly in_force_since: string;
-}
 
 /** The JSON with its numbers as text: those above 2^53 keep their digits. */
 export function withExactNumbers(json: string): string {
@@ -47,57 +39,44 @@ export interface Caller {
   readonly token: string;
 }
 
+/** Asks with the token of an account. */
 function owned<Body>({ url, token }: Caller, path: string, init: RequestInit): Promise<Body> {
   const headers = { authorization: `Bearer ${token}` };
-  return ask<Body>(`${url}/api/v1/deposits${path}`, { ...init, headers });
+  return ask<Body>(`${url}/api/v1/${path}`, { ...init, headers });
 }
 
 /** The caller's address on TRON, made by the first call. */
 export async function openAddress(caller: Caller, signal: AbortSignal): Promise<string> {
-  const { address } = await owned<answers.DepositAddress>(caller, '', {
-    method: 'POST',
-    signal,
-  });
-  return address;
+  const init = { method: 'POST', signal };
+  return (await owned<answers.DepositAddress>(caller, 'deposits', init)).address;
 }
 
-export function addressCheck({ url, token }: Caller, signal: AbortSignal): Promise<AddressCheck> {
-  const headers = { authorization: `Bearer ${token}` };
-  return ask(`${url}/api/v1/address-check`, { headers, signal });
+export function addressCheck(caller: Caller, signal: AbortSignal): Promise<AddressCheck> {
+  return owned(caller, 'address-check', { signal });
 }
 
 /** Newest first, at most 20. */
-export async function listDeposits(
-  caller: Caller,
-  signal: AbortSignal,
-): Promise<readonly Deposit[]> {
-  const { deposits } = await owned<{ readonly deposits: readonly Deposit[] }>(caller, '', {
-    signal,
-  });
-  return deposits;
+export async function listDeposits(caller: Caller, signal: AbortSignal) {
+  type Listed = { readonly deposits: readonly Deposit[] };
+  return (await owned<Listed>(caller, 'deposits', { signal })).deposits;
 }
 
 export function timelineOf(caller: Caller, id: string, signal: AbortSignal): Promise<Timeline> {
-  return owned(caller, `/${encodeURIComponent(id)}/events`, { signal });
+  return owned(caller, `deposits/${encodeURIComponent(id)}/events`, { signal });
 }
 
-export async function policyInForce(url: string, signal: AbortSignal): Promise<Policy> {
-  const { version, network, in_force_since, ...amounts } = await ask<AsText<answers.Policy>>(
-    `${url}/public/policy`,
-    { signal },
-  );
-  return {
-    version,
-    network,
-    in_force_since,
-    limits: {
-      first_fee: BigInt(amounts.first_fee),
-      later_fee: BigInt(amounts.later_fee),
-      minimum: BigInt(amounts.minimum),
-      single_cap: BigInt(amounts.single_cap),
-      rolling_cap: BigInt(amounts.rolling_cap),
-    },
+export type Policy = Awaited<ReturnType<typeof policyInForce>>;
+
+export async function policyInForce(url: string, signal: AbortSignal) {
+  const said = await ask<AsText<answers.Policy>>(`${url}/public/policy`, { signal });
+  const limits: PolicyLimits = {
+    first_fee: BigInt(said.first_fee),
+    later_fee: BigInt(said.later_fee),
+    minimum: BigInt(said.minimum),
+    single_cap: BigInt(said.single_cap),
+    rolling_cap: BigInt(said.rolling_cap),
   };
+  return { version: said.version, in_force_since: said.in_force_since, limits };
 }
 
 /** `url`: undefined while nobody names the service. */
