@@ -53,3 +53,26 @@ function refusalOf(status: number, text: string): ServiceError {
     return new ServiceError(status, text);
   }
 }
+
+/** Lines without their ends, as they arrive; the reading ends with the loop. */
+export async function* linesOf(
+  body: ReadableStream<Uint8Array> | null,
+): AsyncGenerator<readonly string[]> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  let begun = '';
+  try {
+    for (;;) {
+      const { done = true, value } = (await reader?.read()) ?? {};
+      if (done) return;
+      const [first = '', ...others] = decoder.decode(value, { stream: true }).split('\n');
+      // a long line comes in many parts
+      begun += first;
+      const last = others.pop();
+      yield last === undefined ? [] : [begun, ...others];
+      if (last !== undefined) begun = last;
+    }
+  } finally {
+    await reader?.cancel();
+  }
+}

@@ -1,6 +1,6 @@
 /** A stream of records, kept short: the page shows the newest, and drops the others. */
 import type { RecordLine, StreamLine } from '../../../../schemas/operations-api/answers.ts';
-import { ServiceError } from '../api/service.ts';
+import { linesOf, ServiceError } from '../api/service.ts';
 import { request } from './api.ts';
 import { OPS } from './text.ts';
 
@@ -51,19 +51,11 @@ async function readOnce(
   let timer = setTimeout(() => silent.abort(), SILENCE_MS);
   try {
     const { body } = await request(`records?${query}`, token, { signal: either });
-    if (body === null) return;
     onWait(undefined);
-    let rest = '';
     let first = true;
-    const decoder = new TextDecoder();
-    const reader = body.getReader();
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
+    for await (const lines of linesOf(body)) {
       clearTimeout(timer);
       timer = setTimeout(() => silent.abort(), SILENCE_MS);
-      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
-      rest = lines.pop() ?? '';
       const found: RecordLine[] = [];
       for (const line of lines.slice(-KEPT)) {
         if (line === '') continue;

@@ -2,7 +2,7 @@
 import { parseBlock, type NodeBlock } from '../../../../schemas/chain-node.ts';
 import type { RecordedRun, ReserveTolerance } from '../../../../schemas/explorer-api/reserve.ts';
 import { one, queryText } from '../api/explorer.ts';
-import { send } from '../api/service.ts';
+import { linesOf, send } from '../api/service.ts';
 import { VERIFY } from './text.ts';
 import { Verification, type Step } from './verification.ts';
 
@@ -68,36 +68,15 @@ async function* blocksUpTo(
     const query = queryText({ from_height: next, to_height: height });
     const { body, headers } = await send(`/api/v1/export/blocks.ndjson?${query}`, { signal });
     try {
-      for await (const line of linesOf(body)) {
-        const read = parseBlock(JSON.parse(line));
-        if ('problem' in read) throw new TypeError(VERIFY.problems.malformed(read.problem));
-        yield { block: read.value, headers };
-        next++;
-      }
+      for await (const lines of linesOf(body))
+        for (const line of lines) {
+          const read = parseBlock(JSON.parse(line));
+          if ('problem' in read) throw new TypeError(VERIFY.problems.malformed(read.problem));
+          yield { block: read.value, headers };
+          next++;
+        }
     } catch (error) {
       if (begun === next) throw error;
     }
-  }
-}
-
-/** Lines without their ends; the reading ends with the loop. */
-export async function* linesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
-  const reader = body?.getReader();
-  const decoder = new TextDecoder();
-  let begun = '';
-  try {
-    for (;;) {
-      const { done = true, value } = (await reader?.read()) ?? {};
-      if (done) return;
-      const [first = '', ...others] = decoder.decode(value, { stream: true }).split('\n');
-      // a block of many transactions comes in many parts
-      begun += first;
-      for (const other of others) {
-        yield begun;
-        begun = other;
-      }
-    }
-  } finally {
-    await reader?.cancel();
   }
 }

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import { wireOf } from '../../../../../schemas/chain-node.ts';
-import { linesOf, verify, type Told } from '../../../../../services/console/src/verify/reading.ts';
+import { linesOf } from '../../../../../services/console/src/api/service.ts';
+import { verify, type Told } from '../../../../../services/console/src/verify/reading.ts';
 import { VERIFY } from '../../../../../services/console/src/verify/text.ts';
 import { AUTHORITY, HEALTHY, RUN, USD } from '../../verified-run.ts';
 
@@ -23,7 +24,7 @@ test('lines are those of the text, however it is cut into parts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.string()), async (parts) => {
       const lines: string[] = [];
-      for await (const line of linesOf(bodyOf(parts))) lines.push(line);
+      for await (const arrived of linesOf(bodyOf(parts))) lines.push(...arrived);
       expect(lines).toEqual(parts.join('').split('\n').slice(0, -1));
     }),
   );
