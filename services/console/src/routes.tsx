@@ -10,59 +10,32 @@ import { spanSearch } from './series/span.ts';
 
 type Search = Readonly<Record<string, unknown>>;
 
-/** The text of a search parameter; a number stays its digits. */
-function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string' && value !== '') return value;
-  return typeof value === 'number' ? String(value) : undefined;
-}
-
-interface Older {
-  readonly cursor?: string | undefined;
-}
-
-function older(search: Search): Older {
-  const cursor = textOf(search['cursor']);
-  return cursor === undefined ? {} : { cursor };
-}
-
-interface ActivitySearch extends Older {
-  readonly kind?: string | undefined;
-  readonly direction?: 'credit' | 'debit' | undefined;
-}
-
-function activitySearch(search: Search): ActivitySearch {
-  const kind = textOf(search['kind']);
-  const direction = textOf(search['direction']);
-  return {
-    ...older(search),
-    ...(kind !== undefined && { kind }),
-    ...((direction === 'credit' || direction === 'debit') && { direction }),
+/** The texts of these search parameters; a number stays its digits, and all others are left out. */
+function texts<Name extends string>(...names: readonly Name[]) {
+  return (search: Search): { readonly [Each in Name]?: string | undefined } => {
+    const given: { [Each in Name]?: string | undefined } = {};
+    for (const name of names) {
+      const value = search[name];
+      if (typeof value === 'number' || (typeof value === 'string' && value !== ''))
+        given[name] = String(value);
+    }
+    return given;
   };
 }
 
-interface TransactionSearch extends Older {
-  readonly type?: string | undefined;
-  readonly address?: string | undefined;
-  /** height */
-  readonly block?: string | undefined;
-}
+const older = texts('cursor');
 
-function transactionSearch(search: Search): TransactionSearch {
-  const type = textOf(search['type']);
-  const address = textOf(search['address']);
-  const block = textOf(search['block']);
-  return {
-    ...older(search),
-    ...(type !== undefined && { type }),
-    ...(address !== undefined && { address }),
-    ...(block !== undefined && { block }),
-  };
+function activitySearch(search: Search) {
+  const { direction } = search;
+  const isKnown = direction === 'credit' || direction === 'debit';
+  return { ...texts('kind', 'cursor')(search), ...(isKnown && { direction }) };
 }
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NoPage });
+const getParentRoute = (): typeof root => root;
 
 const home = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/',
   // its presence alone counts
   validateSearch: (search: Search): { readonly wall?: '' } =>
@@ -70,32 +43,33 @@ const home = createRoute({
   component: HomePage,
 });
 const block = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/blocks/$id',
   validateSearch: older,
   component: BlockPage,
 });
 const transactions = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/transactions',
-  validateSearch: transactionSearch,
+  // block: its height
+  validateSearch: texts('type', 'address', 'block', 'cursor'),
   component: TransactionsPage,
 });
 const transaction = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/transactions/$hash',
   validateSearch: older,
   component: TransactionPage,
 });
 // pages with plots
 const account = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/accounts/$address',
   validateSearch: activitySearch,
   component: later('account', async () => (await import('./chain/account.tsx')).AccountPage),
 });
 const validators = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/validators',
   validateSearch: spanSearch,
   component: later(
@@ -104,45 +78,33 @@ const validators = createRoute({
   ),
 });
 const charts = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/charts',
   validateSearch: spanSearch,
   component: later('charts', async () => (await import('./series/charts.tsx')).ChartsPage),
 });
 const reserve = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/reserve',
   validateSearch: older,
   component: later('reserve', async () => (await import('./reserve/reserve.tsx')).ReservePage),
 });
 const run = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/reserve/$run',
   component: later('run', async () => (await import('./reserve/run.tsx')).RunPage),
 });
 
-interface MarketSearch {
-  /** hash of the selected ride */
-  readonly ride?: string | undefined;
-  /** latitude, longitude and zoom of the map */
-  readonly at?: string | undefined;
-}
-
-function marketSearch(search: Search): MarketSearch {
-  const ride = textOf(search['ride']);
-  const at = textOf(search['at']);
-  return { ...(ride !== undefined && { ride }), ...(at !== undefined && { at }) };
-}
-
 // pages with the map, and with the code of wallets
 const market = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/market',
-  validateSearch: marketSearch,
+  // hash of the selected ride; latitude, longitude and zoom of the map
+  validateSearch: texts('ride', 'at'),
   component: later('market', async () => (await import('./market/market.tsx')).MarketPage),
 });
 const story = createRoute({
-  getParentRoute: () => root,
+  getParentRoute,
   path: '/market/trips/$hash',
   component: later('story', async () => (await import('./market/story.tsx')).StoryPage),
 });
@@ -150,16 +112,8 @@ const depositsPage = later(
   'deposits',
   async () => (await import('./deposits/deposits.tsx')).DepositsPage,
 );
-const deposits = createRoute({
-  getParentRoute: () => root,
-  path: '/deposits',
-  component: depositsPage,
-});
-const deposit = createRoute({
-  getParentRoute: () => root,
-  path: '/deposits/$id',
-  component: depositsPage,
-});
+const deposits = createRoute({ getParentRoute, path: '/deposits', component: depositsPage });
+const deposit = createRoute({ getParentRoute, path: '/deposits/$id', component: depositsPage });
 
 export const router = createRouter({
   routeTree: root.addChildren([
