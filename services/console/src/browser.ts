@@ -3,11 +3,11 @@ import type { Eip1193Provider } from '../../../packages/wallet/src/index.ts';
 
 declare global {
   interface Window {
+    /** the wallet that an extension offers to the page (EIP-1193) */
     readonly ethereum?: Eip1193Provider;
   }
 }
 
-/** The wallet that an extension offers to the page (EIP-1193). */
 export function browserWallet(): Eip1193Provider | undefined {
   return window.ethereum;
 }
@@ -17,6 +17,21 @@ export function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const message: unknown = Reflect.get(error, 'shortMessage') ?? Reflect.get(error, 'message');
   return typeof message === 'string' ? message : JSON.stringify(error);
+}
+
+/** The text that a field of the form holds, without spaces around it. */
+export function entered(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** The texts of those of the fields that hold one, by their names. */
+export function enteredOf(
+  form: HTMLFormElement,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const texts = names.map((name) => [name, entered(form, name)] as const);
+  return Object.fromEntries(texts.filter(([, text]) => text !== ''));
 }
 
 /** Whether the clipboard has the text now. */

@@ -10,6 +10,11 @@ export {
   shortened,
 } from '../../../schemas/explorer-api/words.ts';
 
+/** The word for a name that a service gives; one that is not known here is shown as it is. */
+export function wordFor(words: Readonly<Record<string, string>>, name: string): string {
+  return words[name] ?? name;
+}
+
 /** The zeros that `amountText` leaves out, so that digits of a column stand below each other. */
 export function amountPadding(base: bigint): string {
   const size = base < 0n ? -base : base;

@@ -12,9 +12,10 @@ import { useProblems } from './api/health.ts';
 import { useKnownNames } from './api/known-names.ts';
 import { Announcer, Heading } from './design/heading.tsx';
 import icon from './design/icon.svg';
-import { Facts } from './design/parts.tsx';
+import { Button, Facts } from './design/parts.tsx';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
 import { Search } from './search/search.tsx';
+import { BAR } from './search/typed.ts';
 import { TEXT } from './text.ts';
 import { BROWSER_ZONE, switchZone, TIME_ZONE } from './zone.ts';
 
@@ -46,15 +47,11 @@ export function Frame(): ReactElement {
               {TEXT.name}
             </Link>
             <nav ref={nav} aria-label={TEXT.nav.label}>
-              <Link to="/" activeOptions={{ exact: true }}>
-                {TEXT.nav.chain}
-              </Link>
-              <Link to="/transactions">{TEXT.nav.transactions}</Link>
-              <Link to="/validators">{TEXT.nav.validators}</Link>
-              <Link to="/charts">{TEXT.nav.charts}</Link>
-              <Link to="/reserve">{TEXT.nav.reserve}</Link>
-              <Link to="/market">{TEXT.nav.market}</Link>
-              <Link to="/deposits">{TEXT.nav.deposits}</Link>
+              {BAR.map(([to, name]) => (
+                <Link key={to} to={to} activeOptions={{ exact: to === '/' }}>
+                  {name}
+                </Link>
+              ))}
             </nav>
             <Search />
             <SchemeSwitch />
@@ -193,7 +190,7 @@ function focusRow(step: 1 | -1): void {
 export function NoPage(): ReactElement {
   return (
     <div className="nothing">
-      <Heading>{TEXT.states.missing}</Heading>
+      <Heading title={TEXT.states.missing} />
       <p>{TEXT.states.missingNext}</p>
     </div>
   );
@@ -203,11 +200,9 @@ export function Fault({ error }: ErrorComponentProps): ReactElement {
   const router = useRouter();
   return (
     <div className="nothing" role="alert">
-      <Heading>{TEXT.states.broken}</Heading>
+      <Heading title={TEXT.states.broken} />
       <p>{error instanceof Error ? error.message : String(error)}</p>
-      <button type="button" className="button" onClick={() => void router.invalidate()}>
-        {TEXT.states.reload}
-      </button>
+      <Button onClick={() => void router.invalidate()}>{TEXT.states.reload}</Button>
     </div>
   );
 }

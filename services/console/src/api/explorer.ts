@@ -1,4 +1,5 @@
 /** Asks the explorer. Amounts are asked for as text, since JSON numbers end at 2^53. */
+import { queryOptions } from '@tanstack/react-query';
 import { send } from './service.ts';
 
 export interface Page<Item> {
@@ -42,6 +43,22 @@ export async function page<Item>(
   const response = await ask(path, { ...AMOUNTS, ...parameters }, signal);
   const { items }: { readonly items: readonly Item[] } = await response.json();
   return { items, older: olderOf(response.headers.get('link')) };
+}
+
+/** For `useQuery`: one thing, again and again. */
+export function oneQuery<Item>(path: string, parameters = AMOUNTS) {
+  return queryOptions({
+    queryKey: ['one', path, parameters],
+    queryFn: ({ signal }) => one<Item>(path, signal, parameters),
+  });
+}
+
+/** For `useQuery`: a page of a list, again and again. */
+export function pageQuery<Item>(path: string, parameters: Parameters) {
+  return queryOptions({
+    queryKey: ['page', path, parameters],
+    queryFn: ({ signal }) => page<Item>(path, signal, parameters),
+  });
 }
 
 /** The cursor in `Link: </api/v1/..?cursor=..>; rel="next"`. */

@@ -2,7 +2,9 @@
  * Whether a block may still be replaced. An answer is judged by the height that was final before it
  * was asked for: by a later height, a block that has been replaced since would count as final.
  */
+import { queryOptions } from '@tanstack/react-query';
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
+import { one, page, type Parameters } from './explorer.ts';
 
 let known: Judged = { final_height: undefined, head_height: undefined };
 
@@ -39,4 +41,20 @@ export async function judged<Answer extends object>(
 ): Promise<Answer & Judged> {
   const judgement = known;
   return Object.assign(await call(), judgement);
+}
+
+/** For `useQuery`: one thing of the chain. */
+export function judgedOne<Item extends object>(path: string) {
+  return queryOptions({
+    queryKey: ['judged', path],
+    queryFn: ({ signal }) => judged(() => one<Item>(path, signal)),
+  });
+}
+
+/** For `useQuery`: a page of things of the chain. */
+export function judgedPage<Item>(path: string, parameters: Parameters) {
+  return queryOptions({
+    queryKey: ['judged', path, parameters],
+    queryFn: ({ signal }) => judged(() => page<Item>(path, signal, parameters)),
+  });
 }

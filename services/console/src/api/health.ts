@@ -1,7 +1,7 @@
 /** Which part of the system is away, from the answers to `/api/v1/status`. */
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';
-import { localClock } from '../format.ts';
+import { localClock, wordFor } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
 import type {
@@ -9,7 +9,7 @@ import type {
   Reserve,
   ReserveTolerance,
 } from '../../../../schemas/explorer-api/reserve.ts';
-import { one, page, type Page } from './explorer.ts';
+import { one, oneQuery, pageQuery, type Page } from './explorer.ts';
 import { learnFinality } from './finality.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
@@ -40,20 +40,12 @@ export const SEEN_BY_ICON = {
 
 /** The reserve as the treasury publishes it now. */
 export function useReserve(): UseQueryResult<Reserve> {
-  return useQuery({
-    queryKey: ['reserve'],
-    queryFn: ({ signal }) => one<Reserve>('reserve', signal),
-    ...SEEN_BY_ICON,
-  });
+  return useQuery({ ...oneQuery<Reserve>('reserve'), ...SEEN_BY_ICON });
 }
 
 /** A page with at most one run. */
 export function useNewestRuns(): UseQueryResult<Page<RecordedRun>> {
-  return useQuery({
-    queryKey: ['runs', 'the newest'],
-    queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: 1 }),
-    ...SEEN_BY_ICON,
-  });
+  return useQuery({ ...pageQuery<RecordedRun>('reserve/runs', { limit: 1 }), ...SEEN_BY_ICON });
 }
 
 /** Undefined while the explorer does not say it. */
@@ -65,8 +57,7 @@ export function useNewestRun(): RecordedRun | undefined {
 /** Accepted surplus in base units, as the treasury says now; undefined: not known. */
 export function useTolerance(): string | undefined {
   const { data, error } = useQuery({
-    queryKey: ['reserve tolerance'],
-    queryFn: ({ signal }) => one<ReserveTolerance>('reserve/tolerance', signal),
+    ...oneQuery<ReserveTolerance>('reserve/tolerance'),
     refetchInterval: POSITION_MS,
   });
   return error === null ? data?.tolerance?.toString() : undefined;
@@ -112,16 +103,12 @@ export function problemsOf(
   if (status === undefined) return [];
   const explorer = status.projections.find(({ projection }) => projection === 'explorer');
   const lag = status.lag_blocks ?? 0;
+  const parts = still.map((part) => wordFor(words.parts, part));
   return [
     ...(explorer?.loading === true ? [words.loading] : []),
     ...(status.head === null ? [words.noNode] : []),
     ...(explorer?.lag_records === null ? [words.noLog] : []),
-    ...(still.length > 0 ? [stillText(still)] : []),
+    ...(still.length > 0 ? [words.still(parts.join(', '))] : []),
     ...(lag > LAG_BLOCKS_MAX ? [words.behind(lag)] : []),
   ];
-}
-
-function stillText(still: readonly Part[]): string {
-  const names: Readonly<Record<string, string>> = TEXT.health.parts;
-  return TEXT.health.still(still.map((part) => names[part] ?? part).join(', '));
 }

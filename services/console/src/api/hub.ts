@@ -2,6 +2,7 @@
 import type { Client } from 'graphql-ws/client';
 import { useEffect, useState } from 'react';
 import { socketClient } from '../../../../packages/wallet/src/socket.ts';
+import type { KnownRide } from '../../../../schemas/explorer-api/words.ts';
 import { TEXT } from '../text.ts';
 import { ServiceError } from './service.ts';
 
@@ -40,23 +41,17 @@ export interface ActiveTrip extends Route {
 
 export type StepName = 'requested' | 'offered' | 'accepted' | 'paid' | 'cancelled';
 
-export interface RideStep {
+/** As sentences are made of it. */
+type KnownStep = KnownRide['steps'][number];
+
+export interface RideStep extends KnownStep {
   readonly step: StepName;
-  readonly txHash: string;
-  readonly blockHeight: number;
-  readonly amount: Amount | null;
+  readonly block_height: number;
 }
 
-export type RideStatus = 'open' | 'withdrawn' | 'active' | 'completed' | 'cancelled';
-
-export interface Ride extends Route {
-  readonly status: RideStatus;
+export interface Ride extends KnownRide, Route {
   readonly rideRequestTxHash: string;
   readonly tripTxHash: string | null;
-  readonly fare: Amount;
-  readonly farePaid: Amount;
-  readonly passengerAddress: string;
-  readonly driverAddress: string | null;
   readonly steps: readonly RideStep[];
 }
 
@@ -73,8 +68,9 @@ export const TRIPS = `subscription ($limit: Int) {
 }`;
 export const RIDE = `subscription ($hash: String!) {
   result: rideUpdated(txHash: $hash) {
-    status rideRequestTxHash tripTxHash ${ROUTE} fare farePaid passengerAddress driverAddress
-    steps { step txHash blockHeight amount }
+    status rideRequestTxHash tripTxHash ${ROUTE} fare fare_paid: farePaid
+    passenger: passengerAddress driver: driverAddress
+    steps { step tx_hash: txHash block_height: blockHeight amount }
   }
 }`;
 

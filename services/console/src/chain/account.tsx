@@ -3,8 +3,8 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMemo, useState, type ChangeEvent, type ReactElement } from 'react';
 import type { Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
 import { readAccount, type KnownAccount } from '../api/chain.ts';
-import { page } from '../api/explorer.ts';
-import { judged, type Judged } from '../api/finality.ts';
+import { judged, judgedPage, type Judged } from '../api/finality.ts';
+import { ages, amounts, BLOCK, withFinality } from '../design/columns.tsx';
 import { NAME_CHARACTERS_MAX, nameAddress, useName } from '../design/names.ts';
 import { Pager } from '../design/pager.tsx';
 import {
@@ -12,15 +12,16 @@ import {
   Age,
   Amount,
   Answer,
+  AnswerPanel,
   BlockLink,
+  Button,
   Copy,
+  Exports,
   Figures,
   Finality,
-  Panel,
   Table,
   Tag,
   TransactionLink,
-  withFinality,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, plotted, shortened } from '../format.ts';
@@ -42,17 +43,18 @@ export function AccountPage(): ReactElement {
   const name = useName(key)?.name;
   return (
     <>
-      <header>
-        <Heading tab={CHAIN.tabs.account(name ?? shortened(address))} error={account.error}>
-          {TEXT.account.title}
-        </Heading>
+      <Heading
+        title={TEXT.account.title}
+        tab={CHAIN.tabs.account(name ?? shortened(address))}
+        error={account.error}
+      >
         <span className="hash">
           <span data-address={account.data?.is.address}>{address}</span>
           <Copy text={address} what="address" />
           {name !== undefined && <span className="name">{name}</span>}
         </span>
         {account.data?.is.is_contract === true && <Tag>{TEXT.account.contract}</Tag>}
-      </header>
+      </Heading>
       <Answer of={account}>{(shown) => <Shown of={shown} path={path} />}</Answer>
     </>
   );
@@ -67,15 +69,14 @@ function Shown(props: { readonly of: KnownAccount & Judged; readonly path: strin
       <Figures
         of={[
           [words.balance, <Amount of={newest?.balance ?? '0'} />],
-          ...(newest === undefined
-            ? []
-            : ([
-                [CHAIN.account.after, <BlockLink height={newest.block_height} />],
-                [TEXT.finality.name, <Finality height={newest.block_height} of={of} />],
-              ] as const)),
+          newest !== undefined && [CHAIN.account.after, <BlockLink height={newest.block_height} />],
+          newest !== undefined && [
+            TEXT.finality.name,
+            <Finality height={newest.block_height} of={of} />,
+          ],
           [words.nonce, grouped(account.nonce)],
           [
-            words.transactions,
+            TEXT.home.transactions,
             <Link to="/transactions" search={{ address: account.address }}>
               {grouped(account.tx_count)}
             </Link>,
@@ -104,7 +105,7 @@ function NameForm({ address }: { readonly address: string }): ReactElement {
   };
   return (
     <form
-      className="row naming"
+      className="row"
       onSubmit={(event) => {
         event.preventDefault();
         save(text);
@@ -120,11 +121,7 @@ function NameForm({ address }: { readonly address: string }): ReactElement {
         />
       </label>
       <button className="button">{words.save}</button>
-      {isOwn && (
-        <button type="button" className="button" onClick={() => save('')}>
-          {words.remove}
-        </button>
-      )}
+      {isOwn && <Button onClick={() => save('')}>{words.remove}</Button>}
       <span className="quiet">{words.where}</span>
     </form>
   );
@@ -132,9 +129,7 @@ function NameForm({ address }: { readonly address: string }): ReactElement {
 
 function BalancePlot(props: { readonly path: string; readonly changes: number }): ReactElement {
   const history = useQuery({
-    queryKey: ['balances', props.path],
-    queryFn: ({ signal }) =>
-      judged(() => page<Balance>(`${props.path}/balance-history`, signal, {})),
+    ...judgedPage<Balance>(`${props.path}/balance-history`, {}),
     refetchInterval: HISTORY_MS,
   });
   const { changes } = props;
@@ -143,7 +138,7 @@ function BalancePlot(props: { readonly path: string; readonly changes: number })
   const newest = data?.items.at(-1)?.block_height;
   const isWhole = points >= changes;
   return (
-    <Panel
+    <AnswerPanel
       title={TEXT.account.plot}
       aside={
         <span className="row">
@@ -164,11 +159,10 @@ function BalancePlot(props: { readonly path: string; readonly changes: number })
           )}
         </span>
       }
+      of={history}
     >
-      <Answer of={history}>
-        {({ items, final_height: final }) => <Balances of={items} {...{ final, isWhole }} />}
-      </Answer>
-    </Panel>
+      {({ items, final_height: final }) => <Balances of={items} {...{ final, isWhole }} />}
+    </AnswerPanel>
   );
 }
 
@@ -209,27 +203,25 @@ function Balances(props: {
 function ActivityPanel(props: { readonly address: string; readonly path: string }): ReactElement {
   const { address, path } = props;
   const filter = useSearch({ from: '/accounts/$address' });
-  const activity = useQuery({
-    queryKey: ['activity', path, filter],
-    queryFn: ({ signal }) =>
-      judged(() => page<Activity>(`${path}/activity`, signal, { ...filter, limit: ROWS })),
-  });
+  const activity = useQuery(judgedPage<Activity>(`${path}/activity`, { ...filter, limit: ROWS }));
   const isFiltered = filter.kind !== undefined || filter.direction !== undefined;
   return (
-    <Panel title={TEXT.account.activity} aside={<ActivityFilter address={address} />}>
-      <Answer of={activity}>
-        {(shown) => (
-          <>
-            <ActivityTable
-              activity={shown.items}
-              of={shown}
-              empty={isFiltered ? TEXT.account.noneSuch : TEXT.account.none}
-            />
-            <Pager cursor={filter.cursor} older={shown.older} />
-          </>
-        )}
-      </Answer>
-    </Panel>
+    <AnswerPanel
+      title={TEXT.account.activity}
+      aside={<ActivityFilter address={address} />}
+      of={activity}
+    >
+      {(shown) => (
+        <>
+          <ActivityTable
+            activity={shown.items}
+            of={shown}
+            empty={isFiltered ? TEXT.account.noneSuch : TEXT.account.none}
+          />
+          <Pager cursor={filter.cursor} older={shown.older} />
+        </>
+      )}
+    </AnswerPanel>
   );
 }
 
@@ -282,16 +274,7 @@ function ActivityFilter({ address }: { readonly address: string }): ReactElement
         <option value="credit">{words.directions.credit}</option>
         <option value="debit">{words.directions.debit}</option>
       </select>
-      <a className="button" href={`/api/v1/export/activity.csv?address=${address}`} download>
-        {TEXT.transactions.csv}
-      </a>
-      <a
-        className="button"
-        href={`/api/v1/export/activity.ndjson?address=${address}&amounts=string`}
-        download
-      >
-        {TEXT.transactions.ndjson}
-      </a>
+      <Exports of="activity" filter={{ address }} />
     </span>
   );
 }
@@ -313,16 +296,14 @@ function ActivityTable(props: {
       columns={withFinality<Activity>(
         [
           { name: words.kind, cell: ({ label }) => label },
-          {
-            name: words.delta,
-            cell: ({ delta }) => <Amount of={delta} isChange />,
-            below: (item) => (
+          amounts(words.delta, 'delta', {
+            isChange: true,
+            below: (item: Activity) => (
               <>
                 <Cause of={item} /> <Age of={item.timestamp} />
               </>
             ),
-            isNumber: true,
-          },
+          }),
           {
             name: words.counterparty,
             cell: ({ counterparty }) =>
@@ -333,26 +314,11 @@ function ActivityTable(props: {
               ),
             isWide: true,
           },
-          {
-            name: words.transaction,
-            cell: (item) => <Cause of={item} />,
-            isWide: true,
-          },
-          {
-            name: words.block,
-            cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
-            isNumber: true,
-            isWide: true,
-          },
-          {
-            name: words.time,
-            cell: ({ timestamp }) => <Age of={timestamp} />,
-            isNumber: true,
-            isWide: true,
-          },
+          { name: TEXT.transaction.title, cell: (item) => <Cause of={item} />, isWide: true },
+          BLOCK,
+          ages(TEXT.transaction.time, 'timestamp'),
         ],
         props.of,
-        ({ block_height: height }) => height,
       )}
     />
   );

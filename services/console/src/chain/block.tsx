@@ -4,10 +4,18 @@ import { useState, type ReactElement } from 'react';
 import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
 import { blockTitle } from '../../../../schemas/explorer-api/words.ts';
 import { blockTransactions } from '../api/chain.ts';
-import { one } from '../api/explorer.ts';
-import { judged, type Judged } from '../api/finality.ts';
+import { judgedOne, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
-import { AddressLink, Amount, Answer, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
+import {
+  AddressLink,
+  Amount,
+  Answer,
+  AnswerPanel,
+  Facts,
+  Note,
+  PlainHash,
+  Time,
+} from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from './text.ts';
@@ -20,20 +28,15 @@ const ROWS = 100;
 
 export function BlockPage(): ReactElement {
   const { id } = useParams({ from: '/blocks/$id' });
-  const block = useQuery({
-    queryKey: ['block', id],
-    queryFn: ({ signal }) =>
-      judged(() => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal)),
-  });
+  const block = useQuery(judgedOne<BlockDetail>(`blocks/${encodeURIComponent(id)}`));
   const height = block.data?.height;
   const title = height === undefined ? CHAIN.tabs.block : blockTitle(height);
   return (
     <>
-      <header>
-        <Heading error={block.error}>{title}</Heading>
+      <Heading title={title} error={block.error}>
         {block.data !== undefined && <Confirmations height={block.data.height} of={block.data} />}
         {height !== undefined && <Neighbours height={height} />}
-      </header>
+      </Heading>
       <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>
     </>
   );
@@ -68,32 +71,28 @@ function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElemen
   });
   return (
     <>
-      {block.hash !== first && (
-        <p className="note" role="status">
-          {TEXT.block.replaced(shortened(first))}
-        </p>
-      )}
+      {block.hash !== first && <Note>{TEXT.block.replaced(shortened(first))}</Note>}
       <section className="panel" aria-label={blockTitle(height)}>
         <Facts
           of={[
-            [TEXT.block.hash, <PlainHash of={block.hash} what="hash" isWhole />],
+            [TEXT.transaction.hash, <PlainHash of={block.hash} what="hash" isWhole />],
             [
               TEXT.block.parent,
               <Link to="/blocks/$id" params={{ id: block.parent_hash }}>
                 <PlainHash of={block.parent_hash} what="hash" isWhole isBare />
               </Link>,
             ],
-            [TEXT.block.time, <Time of={block.timestamp} />],
+            [TEXT.transaction.time, <Time of={block.timestamp} />],
             [TEXT.block.producer, <AddressLink of={block.producer} isWhole />],
             [TEXT.block.recipient, <AddressLink of={block.reward_recipient} isWhole />],
             [TEXT.block.reward, <Amount of={block.block_reward} />],
             [TEXT.block.fees, <Amount of={block.total_fees} />],
-            [TEXT.block.count, grouped(block.tx_count)],
+            [TEXT.home.transactions, grouped(block.tx_count)],
             ...place,
           ]}
         />
       </section>
-      <Panel
+      <AnswerPanel
         title={TEXT.home.transactions}
         aside={
           transactions.data?.older !== undefined && (
@@ -102,13 +101,12 @@ function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElemen
             </Link>
           )
         }
+        of={transactions}
       >
-        <Answer of={transactions}>
-          {({ items }) => (
-            <TransactionTable transactions={items} of={block} empty={TEXT.block.none} />
-          )}
-        </Answer>
-      </Panel>
+        {({ items }) => (
+          <TransactionTable transactions={items} of={block} empty={TEXT.block.none} />
+        )}
+      </AnswerPanel>
       <Effects of={`blocks/${block.hash}`} empty={TEXT.effects.ofBlock} />
     </>
   );

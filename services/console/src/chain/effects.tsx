@@ -1,12 +1,21 @@
 /** The balance effects of a block or a transaction, and the place of both in the log. */
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import type { ReactElement, ReactNode } from 'react';
+import type { ReactElement } from 'react';
 import type { Effect } from '../../../../schemas/explorer-api/accounts.ts';
 import type { BlockRecord } from '../../../../schemas/explorer-api/blocks.ts';
-import { one, page } from '../api/explorer.ts';
+import { oneQuery, pageQuery } from '../api/explorer.ts';
+import { amounts } from '../design/columns.tsx';
 import { Pager } from '../design/pager.tsx';
-import { AddressLink, Amount, Answer, Command, Panel, Table } from '../design/parts.tsx';
+import {
+  AddressLink,
+  Amount,
+  Answer,
+  AnswerPanel,
+  Command,
+  Table,
+  type Named,
+} from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
@@ -17,60 +26,45 @@ const ROWS = 100;
 export function Effects(props: { readonly of: string; readonly empty: string }): ReactElement {
   const words = TEXT.effects;
   const { cursor } = useSearch({ strict: false });
-  const effects = useQuery({
-    queryKey: ['effects', props.of, cursor],
-    queryFn: ({ signal }) => page<Effect>(`${props.of}/effects`, signal, { limit: ROWS, cursor }),
-  });
+  const effects = useQuery(pageQuery<Effect>(`${props.of}/effects`, { limit: ROWS, cursor }));
   return (
-    <Panel title={words.title}>
-      <Answer of={effects}>
-        {({ items, older }) => (
-          <>
-            <Table
-              label={words.title}
-              items={items}
-              keyOf={({ address, kind }, index) => `${address} ${kind} ${index}`}
-              empty={props.empty}
-              columns={[
-                {
-                  name: words.account,
-                  cell: ({ address }) => <AddressLink of={address} isBare />,
-                  below: ({ label }) => label,
-                },
-                { name: words.kind, cell: ({ label }) => label, isWide: true },
-                {
-                  name: words.change,
-                  cell: ({ delta }) => <Amount of={delta} isChange />,
-                  below: ({ balance }) => (
-                    <>
-                      <span className="quiet">{CHAIN.afterwards}</span> <Amount of={balance} />
-                    </>
-                  ),
-                  isNumber: true,
-                },
-                {
-                  name: words.after,
-                  cell: ({ balance }) => <Amount of={balance} />,
-                  isNumber: true,
-                  isWide: true,
-                },
-              ]}
-            />
-            <Pager cursor={cursor} older={older} first={words.first} next={words.more} />
-          </>
-        )}
-      </Answer>
-    </Panel>
+    <AnswerPanel title={words.title} of={effects}>
+      {({ items, older }) => (
+        <>
+          <Table
+            label={words.title}
+            items={items}
+            keyOf={({ address, kind }, index) => `${address} ${kind} ${index}`}
+            empty={props.empty}
+            columns={[
+              {
+                name: words.account,
+                cell: ({ address }) => <AddressLink of={address} isBare />,
+                below: ({ label }) => label,
+              },
+              { name: words.kind, cell: ({ label }) => label, isWide: true },
+              amounts(words.change, 'delta', {
+                isChange: true,
+                below: ({ balance }: Effect) => (
+                  <>
+                    <span className="quiet">{CHAIN.afterwards}</span> <Amount of={balance} />
+                  </>
+                ),
+              }),
+              amounts(words.after, 'balance', { isWide: true }),
+            ]}
+          />
+          <Pager cursor={cursor} older={older} first={words.first} next={words.more} />
+        </>
+      )}
+    </AnswerPanel>
   );
 }
 
 /** For `Facts`, of a block by hash or height: its place in the log, and how to read the record. */
-export function useLogPlace(block: string): readonly (readonly [string, ReactNode])[] {
+export function useLogPlace(block: string): readonly Named[] {
   const words = TEXT.log;
-  const record = useQuery({
-    queryKey: ['record', block],
-    queryFn: ({ signal }) => one<BlockRecord>(`blocks/${block}/record`, signal),
-  });
+  const record = useQuery(oneQuery<BlockRecord>(`blocks/${block}/record`));
   return [
     [
       words.place,

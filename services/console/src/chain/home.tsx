@@ -14,9 +14,8 @@ import { readChain, type Chain } from '../api/chain.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import { keepAwake } from '../browser.ts';
-import { later } from '../design/later.tsx';
-import { Age, Answer, Figures, Panel } from '../design/parts.tsx';
-import { WithService } from '../design/with-service.tsx';
+import { later, WithService } from '../design/later.tsx';
+import { Age, Answer, Figures, Note, Panel } from '../design/parts.tsx';
 import { grouped, localClock, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
@@ -47,8 +46,7 @@ export function HomePage(): ReactElement {
   const chain = useDeferredValue(answer);
   return (
     <>
-      <header>
-        <Heading>{TEXT.home.title}</Heading>
+      <Heading title={TEXT.nav.chain}>
         {chain.data !== undefined && (
           <span className="quiet">{CHAIN.home.moment(localClock(chain.dataUpdatedAt))}</span>
         )}
@@ -59,12 +57,12 @@ export function HomePage(): ReactElement {
             {CHAIN.home.wall}
           </Link>
         )}
-      </header>
+      </Heading>
       <div className="wall" data-screen={isWall ? '' : undefined}>
         <ReserveLight />
         <InFlight />
         <Answer of={chain}>{(shown) => <Shown of={shown} />}</Answer>
-        <Panel title={CHAIN.rides.title} aside={<Link to="/market">{TEXT.market.title}</Link>}>
+        <Panel title={CHAIN.rides.title} aside={<Link to="/market">{TEXT.nav.market}</Link>}>
           <WithService name="hub_url">{(hubUrl) => <Rides hubUrl={hubUrl} />}</WithService>
         </Panel>
       </div>
@@ -119,7 +117,7 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
             [TEXT.home.rate, stats.tx_per_second.toFixed(2)],
             [TEXT.home.blockTime, stats.avg_block_time_seconds.toFixed(2)],
             [
-              TEXT.home.total,
+              TEXT.home.transactions,
               <>
                 {grouped(stats.total_transactions)}
                 {stats.latest_height !== height && (
@@ -130,7 +128,9 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
             [TEXT.home.validators, grouped(stats.active_validators)],
           ]}
         />
-        <Reorganised heights={[...live.orphans.keys()]} />
+        {live.orphans.size > 0 && (
+          <Note>{TEXT.home.reorganised(grouped(Math.min(...live.orphans.keys())))}</Note>
+        )}
         {strip}
       </Panel>
       <Panel title={TEXT.home.transactions} aside={<Link to="/transactions">{TEXT.home.all}</Link>}>
@@ -149,24 +149,11 @@ function useLiveBlocks(items: readonly Block[]): LiveBlocks {
   return next;
 }
 
-function Reorganised({ heights }: { readonly heights: readonly number[] }): ReactElement | null {
-  if (heights.length === 0) return null;
-  return (
-    <p className="note" role="status">
-      {TEXT.home.reorganised(grouped(Math.min(...heights)))}
-    </p>
-  );
-}
-
 /** Another one each time that the newest block is another. */
 function useTurn(newest: string | undefined): 'a' | 'b' {
-  const turn = useRef<{ readonly newest: string | undefined; readonly is: 'a' | 'b' }>({
-    newest,
-    is: 'a',
-  });
-  if (turn.current.newest !== newest)
-    turn.current = { newest, is: turn.current.is === 'a' ? 'b' : 'a' };
-  return turn.current.is;
+  const turn = useRef({ newest, isEven: false });
+  if (turn.current.newest !== newest) turn.current = { newest, isEven: !turn.current.isEven };
+  return turn.current.isEven ? 'b' : 'a';
 }
 
 /**

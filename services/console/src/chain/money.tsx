@@ -1,13 +1,13 @@
 /** The money behind the chain: whether it is covered, and the deposits that are not minted yet. */
 import { Link } from '@tanstack/react-router';
-import type { ReactElement, ReactNode } from 'react';
+import type { ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { useMintQueue, type MintQueue } from '../api/deposits.ts';
 import { useNewestRuns, useReserve } from '../api/health.ts';
 import { useSettings } from '../api/settings.ts';
 import { isCounted } from '../deposits/estimate.ts';
 import { Lamp, useMark } from '../design/lamp.tsx';
-import { Age, Amount, Answer, Figures, Panel, Tag } from '../design/parts.tsx';
+import { Age, Amount, Answer, AnswerPanel, Figures, Tag, type Named } from '../design/parts.tsx';
 import { grouped, localClock } from '../format.ts';
 import { isWhole, partsOf } from '../reserve/equation.ts';
 import { useLight, type Light } from '../reserve/light.ts';
@@ -15,18 +15,18 @@ import { Cover, useReasons } from '../reserve/run-parts.tsx';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
 
-type Figure = readonly [string, ReactNode];
-
 export function ReserveLight(): ReactElement {
   const runs = useNewestRuns();
   const light = useLight(runs);
   useMark(light?.mark);
   return (
-    <Panel title={TEXT.reserve.title} aside={<Link to="/reserve">{TEXT.reserve.all}</Link>}>
-      <Answer of={runs}>
-        {({ items: [run] }) => (run === undefined ? <NoRun /> : <Lit run={run} light={light} />)}
-      </Answer>
-    </Panel>
+    <AnswerPanel
+      title={TEXT.reserve.title}
+      aside={<Link to="/reserve">{TEXT.reserve.all}</Link>}
+      of={runs}
+    >
+      {({ items: [run] }) => (run === undefined ? <NoRun /> : <Lit run={run} light={light} />)}
+    </AnswerPanel>
   );
 }
 
@@ -62,9 +62,10 @@ function Lit(props: {
         of={[
           [words.custody, <Amount of={run.custody_reported} unit={TEXT.units.usdt} />],
           [words.liability, <Amount of={run.ledger_liability} unit={TEXT.units.usdt} />],
-          ...(reasons.length === 0
-            ? []
-            : [[CHAIN.home.why, <span className="unit">{reasons.join(', ')}</span>] as const]),
+          reasons.length > 0 && [
+            CHAIN.home.why,
+            <span className="unit">{reasons.join(', ')}</span>,
+          ],
         ]}
       />
     </>
@@ -79,42 +80,47 @@ export function InFlight(): ReactElement {
   const queue = error === null ? data : undefined;
   const words = CHAIN.home;
   return (
-    <Panel title={words.deposits} aside={<Link to="/deposits">{TEXT.deposits.title}</Link>}>
-      <Answer of={runs}>
-        {({ items: [run] }) =>
-          run === undefined && queue === undefined ? (
-            <NoRun />
-          ) : (
-            <>
-              <Figures of={[...partsIn(run), ...nextOf(queue), ...roomOf(queue)]} />
-              <p className="moment">
-                {error !== null && (
-                  <span className="warn" role="status">
-                    {TEXT.away.deposits.down}.
-                  </span>
-                )}
-                {queue?.is_stopped === true && (
-                  <span className="bad" role="status">
-                    {words.stopped}
-                  </span>
-                )}
-                {run !== undefined && (
-                  <span>
-                    {words.sums} <Age of={run.run_at} /> {TEXT.deposits.ago}
-                  </span>
-                )}
-                {queue !== undefined && <span>{words.queue(localClock(dataUpdatedAt))}</span>}
-              </p>
-            </>
-          )
-        }
-      </Answer>
-    </Panel>
+    <AnswerPanel
+      title={words.deposits}
+      aside={<Link to="/deposits">{TEXT.nav.deposits}</Link>}
+      of={runs}
+    >
+      {({ items: [run] }) =>
+        run === undefined && queue === undefined ? (
+          <NoRun />
+        ) : (
+          <>
+            <Figures of={[...partsIn(run), ...nextOf(queue)]} />
+            <p className="moment">
+              {error !== null && (
+                <span className="warn" role="status">
+                  {TEXT.away.deposits.down}.
+                </span>
+              )}
+              {queue?.is_stopped === true && (
+                <span className="bad" role="status">
+                  {words.stopped}
+                </span>
+              )}
+              {run !== undefined && (
+                <span>
+                  {words.sums} <Age of={run.run_at} /> {TEXT.deposits.ago}
+                </span>
+              )}
+              {queue !== undefined && <span>{words.queue(localClock(dataUpdatedAt))}</span>}
+            </p>
+          </>
+        )
+      }
+    </AnswerPanel>
   );
 }
 
-/** The next mints by themselves: newer than the run, whose sum has those of a person, too. */
-function nextOf(queue: MintQueue | undefined): readonly Figure[] {
+/**
+ * The next mints by themselves: newer than the run, whose sum has those of a person, too; and the
+ * room for them.
+ */
+function nextOf(queue: MintQueue | undefined): readonly Named[] {
   if (queue === undefined) return [];
   const words = CHAIN.home;
   const count = grouped(BigInt(queue.waiting_count));
@@ -128,18 +134,15 @@ function nextOf(queue: MintQueue | undefined): readonly Figure[] {
         </span>
       </>,
     ],
+    [words.room, <Amount of={queue.cap_left} />],
   ];
 }
 
-function partsIn(run: RecordedRun | undefined): readonly Figure[] {
+function partsIn(run: RecordedRun | undefined): readonly Named[] {
   if (run === undefined || !isWhole(run)) return [];
   const parts = new Map(partsOf(run));
   return (['minting', 'waiting', 'held'] as const).map((part) => [
     TEXT.reserve.parts[part],
     <Amount of={String(parts.get(part) ?? 0n)} />,
   ]);
-}
-
-function roomOf(queue: MintQueue | undefined): readonly Figure[] {
-  return queue === undefined ? [] : [[CHAIN.home.room, <Amount of={queue.cap_left} />]];
 }

@@ -2,7 +2,8 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
 import { NEWEST_RIDES, useSubscription, type Live } from '../api/hub.ts';
-import { Amount, Answer, Figures, Table } from '../design/parts.tsx';
+import { amounts } from '../design/columns.tsx';
+import { Amount, Answer, Figures, Table, type Column } from '../design/parts.tsx';
 import { grouped, localClock, shareOf, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
@@ -14,14 +15,23 @@ const ROWS = 3;
 interface Ride {
   readonly txHash: string;
   readonly fare: string;
-  /** of a trip */
-  readonly farePaid?: string;
 }
+
+interface Trip extends Ride {
+  readonly farePaid: string;
+}
+
+export const FARE: Column<Pick<Ride, 'fare'>> = amounts(TEXT.ride.fare, 'fare');
+export const PAID: Column<Pick<Trip, 'fare' | 'farePaid'>> = {
+  name: TEXT.ride.paid,
+  cell: ({ fare, farePaid }) => `${Math.floor(shareOf(farePaid, fare) * 100)} %`,
+  isNumber: true,
+};
 
 export function Rides({ hubUrl }: { readonly hubUrl: string }): ReactElement {
   const limit = { limit: COUNTED_MAX };
   const open = useSubscription<readonly Ride[]>(hubUrl, NEWEST_RIDES.open, limit);
-  const active = useSubscription<readonly Ride[]>(hubUrl, NEWEST_RIDES.active, limit);
+  const active = useSubscription<readonly Trip[]>(hubUrl, NEWEST_RIDES.active, limit);
   const paid = useSubscription<readonly Ride[]>(hubUrl, NEWEST_RIDES.paid, { limit: ROWS });
   const words = CHAIN.rides;
   const newest = Math.max(
@@ -36,7 +46,7 @@ export function Rides({ hubUrl }: { readonly hubUrl: string }): ReactElement {
         of={active}
         figureOf={countOf}
         empty={TEXT.market.noTrips}
-        isTrip
+        more={[PAID]}
       />
       <Kind title={words.paid} of={paid} figureOf={fareOfFirst} empty={words.nothingPaid} />
       {newest > 0 && <p className="moment">{words.moment(localClock(newest))}</p>}
@@ -53,13 +63,12 @@ function fareOfFirst([first]: readonly Ride[]): ReactNode {
   return first === undefined ? '–' : <Amount of={first.fare} />;
 }
 
-function Kind(props: {
+function Kind<Of extends Ride>(props: {
   readonly title: string;
-  readonly of: Live<readonly Ride[]>;
-  readonly figureOf: (rides: readonly Ride[]) => ReactNode;
+  readonly of: Live<readonly Of[]>;
+  readonly figureOf: (rides: readonly Of[]) => ReactNode;
   readonly empty: string;
-  /** whose fare is being paid */
-  readonly isTrip?: boolean;
+  readonly more?: readonly Column<Of>[];
 }): ReactElement {
   const { title } = props;
   return (
@@ -75,21 +84,8 @@ function Kind(props: {
               empty={props.empty}
               columns={[
                 { name: TEXT.ride.title, cell: ({ txHash }) => <RideLink of={txHash} /> },
-                {
-                  name: TEXT.market.fare,
-                  cell: ({ fare }) => <Amount of={fare} />,
-                  isNumber: true,
-                },
-                ...(props.isTrip === true
-                  ? [
-                      {
-                        name: TEXT.market.paid,
-                        cell: ({ fare, farePaid = '0' }: Ride) =>
-                          `${Math.floor(shareOf(farePaid, fare) * 100)} %`,
-                        isNumber: true,
-                      },
-                    ]
-                  : []),
+                FARE,
+                ...(props.more ?? []),
               ]}
             />
           </div>

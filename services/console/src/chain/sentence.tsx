@@ -3,7 +3,8 @@ import type { ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { sentenceOf, type Part } from '../../../../schemas/explorer-api/words.ts';
 import type { Judged } from '../api/finality.ts';
-import { AddressLink, Age, Table, TransactionLink, withFinality } from '../design/parts.tsx';
+import { ages, withFinality } from '../design/columns.tsx';
+import { AddressLink, Table, TransactionLink } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
 import { CHAIN } from './text.ts';
 
@@ -24,16 +25,13 @@ export function SentenceTable(props: {
 }): ReactElement {
   return (
     <Table
-      label={TEXT.transactions.title}
+      label={TEXT.nav.transactions}
       items={props.transactions}
       keyOf={({ hash }) => hash}
       empty={TEXT.states.empty}
       columns={withFinality<Transaction>(
         [
-          {
-            name: TEXT.transaction.hash,
-            cell: ({ hash }) => <TransactionLink of={hash} isBare />,
-          },
+          { name: TEXT.transaction.hash, cell: ({ hash }) => <TransactionLink of={hash} isBare /> },
           {
             name: CHAIN.home.sentence,
             cell: (each) => (
@@ -42,15 +40,9 @@ export function SentenceTable(props: {
               </span>
             ),
           },
-          {
-            name: TEXT.transaction.time,
-            cell: ({ timestamp }) => <Age of={timestamp} />,
-            isNumber: true,
-            isWide: true,
-          },
+          ages(TEXT.transaction.time, 'timestamp'),
         ],
         props.of,
-        ({ block_height: height }) => height,
       )}
     />
   );

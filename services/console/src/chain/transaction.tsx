@@ -2,14 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useState, type ReactElement, type ReactNode } from 'react';
 import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
-import {
-  sentenceOf,
-  transactionTitle,
-  type KnownRide,
-} from '../../../../schemas/explorer-api/words.ts';
-import { one } from '../api/explorer.ts';
-import { judged, type Judged } from '../api/finality.ts';
-import type { Coordinates, Ride } from '../api/hub.ts';
+import { sentenceOf, transactionTitle } from '../../../../schemas/explorer-api/words.ts';
+import { judgedOne, type Judged } from '../api/finality.ts';
+import type { Ride } from '../api/hub.ts';
 import { Heading } from '../design/heading.tsx';
 import { later } from '../design/later.tsx';
 import {
@@ -18,11 +13,13 @@ import {
   Answer,
   BlockLink,
   Facts,
+  Note,
   Panel,
   PlainHash,
   Tag,
   Time,
   TransactionLink,
+  type Named,
 } from '../design/parts.tsx';
 import { coordinatesText, grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
@@ -34,21 +31,16 @@ import { CHAIN } from './text.ts';
 
 export function TransactionPage(): ReactElement {
   const { hash } = useParams({ from: '/transactions/$hash' });
-  const transaction = useQuery({
-    queryKey: ['transaction', hash],
-    queryFn: ({ signal }) =>
-      judged(() => one<TransactionDetail>(`transactions/${encodeURIComponent(hash)}`, signal)),
-  });
+  const transaction = useQuery(
+    judgedOne<TransactionDetail>(`transactions/${encodeURIComponent(hash)}`),
+  );
   return (
     <>
-      <header>
-        <Heading
-          tab={transaction.data && transactionTitle(transaction.data)}
-          error={transaction.error}
-        >
-          {TEXT.transaction.title}
-        </Heading>
-      </header>
+      <Heading
+        title={TEXT.transaction.title}
+        tab={transaction.data && transactionTitle(transaction.data)}
+        error={transaction.error}
+      />
       <Answer of={transaction}>{(shown) => <Shown key={hash} of={shown} />}</Answer>
     </>
   );
@@ -67,11 +59,7 @@ function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElemen
   const isMoved = of.block_height !== first.block_height || of.tx_index !== first.tx_index;
   return (
     <>
-      {isMoved && (
-        <p className="note" role="status">
-          {CHAIN.place.moved(grouped(first.block_height), first.tx_index)}
-        </p>
-      )}
+      {isMoved && <Note>{CHAIN.place.moved(grouped(first.block_height), first.tx_index)}</Note>}
       <section className="panel answer" aria-label={CHAIN.answer.title}>
         <Sentence of={of} followed={followed} />
         <Confirmations height={of.block_height} of={of} />
@@ -96,17 +84,6 @@ function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElemen
   );
 }
 
-function knownRide(ride: Ride): KnownRide {
-  return {
-    status: ride.status,
-    fare: ride.fare,
-    fare_paid: ride.farePaid,
-    passenger: ride.passengerAddress,
-    driver: ride.driverAddress,
-    steps: ride.steps.map(({ step, txHash, amount }) => ({ step, tx_hash: txHash, amount })),
-  };
-}
-
 function Sentence(props: {
   readonly of: TransactionDetail & Judged;
   readonly followed: Followed | undefined;
@@ -117,7 +94,7 @@ function Sentence(props: {
   const isOpen = final !== undefined && of.block_height > final;
   return (
     <p>
-      <Said of={sentenceOf(of, followed && knownRide(followed.ride))} />
+      <Said of={sentenceOf(of, followed?.ride)} />
       {isOpen && <span className="warn"> {words.notFinal}</span>}
       {!isOpen && followed?.is_final === false && (
         <span className="warn"> {words.rideNotFinal}</span>
@@ -126,14 +103,8 @@ function Sentence(props: {
   );
 }
 
-type Fact = readonly [string, ReactNode];
-
-function fact<Value>(
-  name: string,
-  value: Value | null | undefined,
-  cell: (value: Value) => ReactNode,
-): readonly Fact[] {
-  return value === null || value === undefined ? [] : [[name, cell(value)]];
+function fact<Value>(name: string, value: Value | null, cell: (value: Value) => ReactNode): Named {
+  return value !== null && [name, cell(value)];
 }
 
 function address(of: string): ReactNode {
@@ -145,22 +116,22 @@ function linked(hash: string): ReactNode {
 }
 
 /** Parties and arguments of the call; the ride has the coordinates and hashes among them. */
-function callFacts(of: TransactionDetail, ride: Ride | undefined): readonly Fact[] {
+function callFacts(of: TransactionDetail, ride: Ride | undefined): readonly Named[] {
   const words = TEXT.transaction;
   return [
     [words.type, <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>],
-    ...partiesOf(of).map(([name, each]): Fact => [name, address(each)]),
-    ...(BigInt(of.amount) === 0n ? [] : [[amountName(of), <Amount of={of.amount} />] as const]),
+    ...partiesOf(of),
+    BigInt(of.amount) !== 0n && [amountName(of), <Amount of={of.amount} />],
     ...argumentsOf(of, ride),
-    ...fact(CHAIN.call.referrer, of.referrer, address),
-    ...referrerFact(CHAIN.call.requestReferrer, of.request_referrer, of.request_referrer_fee),
-    ...referrerFact(CHAIN.call.offerReferrer, of.offer_referrer, of.offer_referrer_fee),
+    fact(CHAIN.call.referrer, of.referrer, address),
+    referrerFact(CHAIN.call.requestReferrer, of.request_referrer, of.request_referrer_fee),
+    referrerFact(CHAIN.call.offerReferrer, of.offer_referrer, of.offer_referrer_fee),
     [words.fee, <Amount of={of.fee} />],
     [words.nonce, grouped(of.nonce)],
   ];
 }
 
-function referrerFact(name: string, referrer: string | null, fee: string): readonly Fact[] {
+function referrerFact(name: string, referrer: string | null, fee: string): Named {
   return fact(name, referrer, (each) => (
     <span className="row">
       <AddressLink of={each} /> {CHAIN.call.gets} <Amount of={fee} />
@@ -168,25 +139,18 @@ function referrerFact(name: string, referrer: string | null, fee: string): reado
   ));
 }
 
-const OF_DRIVER: ReadonlySet<string> = new Set(['RideOffer']);
 const WITHOUT_RECEIVER: ReadonlySet<string> = new Set(['RideRequest', 'RideRequestCancel', 'Burn']);
 
-function partiesOf(of: TransactionDetail): readonly (readonly [string, string])[] {
+function partiesOf(of: TransactionDetail): readonly Named[] {
   const { function_call_type: type, from, to } = of;
   const { driver, passenger } = TEXT.ride;
-  const names =
+  const [sender, receiver] =
     !of.is_ride_related || type === 'RideCancel'
       ? [TEXT.transaction.from, TEXT.transaction.to]
-      : OF_DRIVER.has(type)
+      : type === 'RideOffer'
         ? [driver, passenger]
         : [passenger, driver];
-  const [sender = '', receiver = ''] = names;
-  return WITHOUT_RECEIVER.has(type)
-    ? [[sender, from]]
-    : [
-        [sender, from],
-        [receiver, to],
-      ];
+  return [[sender, address(from)], !WITHOUT_RECEIVER.has(type) && [receiver, address(to)]];
 }
 
 function amountName({ function_call_type: type }: TransactionDetail): string {
@@ -194,20 +158,16 @@ function amountName({ function_call_type: type }: TransactionDetail): string {
   return isFare ? TEXT.ride.fare : TEXT.transaction.amount;
 }
 
-function Place({ of }: { readonly of: Coordinates }): ReactElement {
-  return <span className="figure">{coordinatesText(of)}</span>;
-}
-
 function argumentsOf(
   { function_call_type: type }: TransactionDetail,
   ride: Ride | undefined,
-): readonly Fact[] {
+): readonly Named[] {
   if (ride === undefined) return [];
   switch (type) {
     case 'RideRequest':
       return [
-        [TEXT.ride.pickup, <Place of={ride.pickupLocation} />],
-        [TEXT.ride.dropoff, <Place of={ride.dropoffLocation} />],
+        [TEXT.ride.pickup, coordinatesText(ride.pickupLocation)],
+        [TEXT.ride.dropoff, coordinatesText(ride.dropoffLocation)],
       ];
     case 'RideOffer':
     case 'RideAcceptance':
@@ -215,7 +175,7 @@ function argumentsOf(
       return [[CHAIN.call.request, linked(ride.rideRequestTxHash)]];
     case 'RidePay':
     case 'RideCancel':
-      return fact(CHAIN.call.acceptance, ride.tripTxHash, linked);
+      return [fact(CHAIN.call.acceptance, ride.tripTxHash, linked)];
     default:
       return [];
   }

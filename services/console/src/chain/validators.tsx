@@ -2,8 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Validator } from '../../../../schemas/explorer-api/accounts.ts';
-import { page } from '../api/explorer.ts';
-import { judged, type Judged } from '../api/finality.ts';
+import { judgedPage, type Judged } from '../api/finality.ts';
 import { AddressLink, Answer, Table, Tag } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { ValidatorShares } from '../series/validator-shares.tsx';
@@ -15,16 +14,11 @@ const ROWS = 100;
 
 export function ValidatorsPage(): ReactElement {
   const search = useSearch({ from: '/validators' });
-  const validators = useQuery({
-    queryKey: ['validators'],
-    queryFn: ({ signal }) => judged(() => page<Validator>('validators', signal, { limit: ROWS })),
-  });
+  const validators = useQuery(judgedPage<Validator>('validators', { limit: ROWS }));
   return (
     <>
-      <header>
-        <Heading>{TEXT.validators.title}</Heading>
-      </header>
-      <section className="panel" aria-label={TEXT.validators.title}>
+      <Heading title={TEXT.nav.validators} />
+      <section className="panel" aria-label={TEXT.nav.validators}>
         <Answer of={validators}>{(shown) => <Shown validators={shown.items} of={shown} />}</Answer>
       </section>
       <ValidatorShares search={search} />
@@ -43,7 +37,7 @@ function Shown(props: {
   return (
     <>
       <Table
-        label={words.title}
+        label={TEXT.nav.validators}
         items={validators.toSorted((a, b) => b.blocks_produced - a.blocks_produced)}
         keyOf={({ address }) => address}
         empty={TEXT.states.empty}

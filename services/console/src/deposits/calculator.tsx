@@ -1,10 +1,9 @@
 /** Reckons the credit of a deposit before it is sent, by the policy in force. */
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
-
 import { policyInForce, useMintQueue, type Policy } from '../api/deposits.ts';
 import { useNewestRun } from '../api/health.ts';
-import { Age, Amount, Answer, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
+import { Age, Amount, AnswerPanel, Facts, Tag, type Tone } from '../design/parts.tsx';
 import { baseUnits } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { estimate, isAllowedBy, isCounted, type Estimate, type Queue } from './estimate.ts';
@@ -23,7 +22,7 @@ export function Calculator(props: {
   const queue = useQueue(props.depositsUrl);
   const words = TEXT.calculator;
   return (
-    <Panel
+    <AnswerPanel
       title={words.title}
       aside={
         policy.data !== undefined && (
@@ -32,11 +31,11 @@ export function Calculator(props: {
           </span>
         )
       }
+      of={policy}
+      words={TEXT.away.deposits}
     >
-      <Answer of={policy} words={TEXT.away.deposits}>
-        {(inForce) => <Shown policy={inForce} queue={queue} deposits={props.deposits} />}
-      </Answer>
-    </Panel>
+      {(inForce) => <Shown policy={inForce} queue={queue} deposits={props.deposits} />}
+    </AnswerPanel>
   );
 }
 

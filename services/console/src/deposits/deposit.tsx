@@ -26,7 +26,7 @@ import {
   type Tone,
 } from '../design/parts.tsx';
 import { Timeline } from '../design/timeline.tsx';
-import { durationText, localTime, shortened } from '../format.ts';
+import { durationText, localTime, shortened, wordFor } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { useQueue } from './calculator.tsx';
 import { DEPOSIT } from './text.ts';
@@ -99,10 +99,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   needs_manual: 'warn',
 };
 
-/** A status that this page does not know is shown as it is. */
 function StatusTag({ of }: { readonly of: string }): ReactElement {
-  const known: Readonly<Record<string, string>> = TEXT.deposits.statuses;
-  return <Tag tone={TONES[of] ?? 'plain'}>{known[of] ?? of}</Tag>;
+  return <Tag tone={TONES[of] ?? 'plain'}>{wordFor(TEXT.deposits.statuses, of)}</Tag>;
 }
 
 function useTimeline(id: string, caller: Caller) {
@@ -139,7 +137,7 @@ function Steps(props: { readonly of: History; readonly depositsUrl: string }): R
         key: `${event.topic} ${event.partition} ${event.offset} ${event.event}`,
         tone: EVENT_TONES[event.event] ?? 'plain',
         name: nameOf(event),
-        amount: <EventAmount of={event} />,
+        amount: amountOf(event),
         facts: <EventFacts of={event} />,
       }))}
     />
@@ -193,20 +191,14 @@ const EVENT_TONES: Readonly<Record<string, Tone>> = {
 
 function nameOf({ event, reason }: DepositEvent): string {
   const { events, reasons } = TEXT.deposits;
-  const known: Readonly<Record<string, string>> = events;
-  const why: Readonly<Record<string, string>> = reasons;
-  const name = known[event] ?? event;
-  return reason === null ? name : `${name}: ${why[reason] ?? reason}`;
+  const name = wordFor(events, event);
+  return reason === null ? name : `${name}: ${wordFor(reasons, reason)}`;
 }
 
-function EventAmount({
-  of: { event, gross, credit },
-}: {
-  readonly of: DepositEvent;
-}): ReactElement {
+function amountOf({ event, gross, credit }: DepositEvent): ReactElement | undefined {
   if (event === 'TransferObserved' && gross !== null)
     return <Amount of={gross} unit={TEXT.units.usdt} />;
-  return credit === null ? <></> : <Amount of={credit} />;
+  return credit === null ? undefined : <Amount of={credit} />;
 }
 
 function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
@@ -219,11 +211,7 @@ function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
       {blockHeight !== null && (
         <span>
           {TEXT.ride.block}{' '}
-          {chain === 'clt' ? (
-            <BlockLink height={Number(blockHeight)} />
-          ) : (
-            <span>{blockHeight}</span>
-          )}
+          {chain === 'clt' ? <BlockLink height={Number(blockHeight)} /> : blockHeight}
         </span>
       )}
       {of.fee !== null && (

@@ -1,6 +1,6 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { useCallback, useState, type ReactElement } from 'react';
+import { useCallback, useState, type ReactElement, type ReactNode } from 'react';
 import type { Hub } from '../../../../packages/wallet/src/index.ts';
 import {
   addressCheck,
@@ -14,11 +14,20 @@ import { useReserve } from '../api/health.ts';
 import { BALANCE, useSubscription } from '../api/hub.ts';
 import { ServiceError } from '../api/service.ts';
 import type { ConsoleSettings } from '../api/settings.ts';
-import { browserWallet, messageOf } from '../browser.ts';
 import { Heading } from '../design/heading.tsx';
-import { AddressLink, Age, Amount, Answer, Copy, Panel } from '../design/parts.tsx';
+import {
+  AddressLink,
+  Age,
+  Amount,
+  AnswerPanel,
+  Button,
+  Note,
+  Panel,
+  PlainHash,
+} from '../design/parts.tsx';
 import { QrCode } from '../design/qr.tsx';
-import { WithService } from '../design/with-service.tsx';
+import { WithService } from '../design/later.tsx';
+import { useWork } from '../design/work.ts';
 import { TEXT } from '../text.ts';
 import { Calculator } from './calculator.tsx';
 import { DepositPanel, OneDeposit } from './deposit.tsx';
@@ -38,14 +47,13 @@ export function DepositsPage(): ReactElement {
   const { id } = useParams({ strict: false });
   return (
     <>
-      <header>
-        <Heading>{id === undefined ? TEXT.deposits.title : DEPOSIT.title}</Heading>
+      <Heading title={id === undefined ? TEXT.nav.deposits : DEPOSIT.title}>
         {id === undefined ? (
           <span className="quiet">{TEXT.deposits.what}</span>
         ) : (
           <Link to="/deposits">{DEPOSIT.all}</Link>
         )}
-      </header>
+      </Heading>
       <WithService name="deposits_url">
         {(depositsUrl, settings) => <Page depositsUrl={depositsUrl} settings={settings} id={id} />}
       </WithService>
@@ -75,71 +83,45 @@ function Page(props: {
     signOut();
     setSession(undefined);
   };
-  if (session === undefined || isExpired) {
-    const signingIn = (
-      <SignIn settings={settings} isAgain={isExpired} isForOne={isOne} onSession={setSession} />
-    );
-    return (
-      <>
-        <NoTreasury />
-        {isOne ? signingIn : <WithCalculator url={depositsUrl}>{signingIn}</WithCalculator>}
-      </>
-    );
-  }
-  const account = <Account session={session} onLeave={leave} />;
+  const isOut = session === undefined || isExpired;
+  const account = isOut ? null : (
+    <span className="row">
+      <AddressLink of={session.account} isBare />
+      <Button onClick={leave}>{TEXT.signIn.leave}</Button>
+    </span>
+  );
+  const first = isOut ? (
+    <SignIn settings={settings} isAgain={isExpired} isForOne={isOne} onSession={setSession} />
+  ) : isOne ? (
+    <>
+      {account}
+      <DepositPanel id={id} caller={caller} account={session.account} />
+    </>
+  ) : (
+    <Address session={session} caller={caller} hubUrl={settings.hub_url} aside={account} />
+  );
+  const known = isOut ? undefined : deposits.data;
   return (
     <>
       <NoTreasury />
-      {id === undefined ? (
-        <WithCalculator url={depositsUrl} deposits={deposits.data?.length}>
-          <Address session={session} caller={caller} hubUrl={settings.hub_url} aside={account} />
-        </WithCalculator>
+      {isOne ? (
+        first
       ) : (
-        <>
-          {account}
-          <DepositPanel id={id} caller={caller} account={session.account} />
-        </>
+        <div className="two">
+          {first}
+          <Calculator depositsUrl={depositsUrl} deposits={known?.length} />
+        </div>
       )}
-      <Told of={notices} deposits={deposits.data} />
-      {id === undefined && <Deposits of={deposits} caller={caller} />}
+      {!isOut && <Told of={notices} deposits={known} />}
+      {!isOut && !isOne && <Deposits of={deposits} caller={caller} />}
     </>
-  );
-}
-
-function WithCalculator(props: {
-  readonly url: string;
-  /** how many the account has; undefined: nobody is signed in */
-  readonly deposits?: number | undefined;
-  readonly children: ReactElement;
-}): ReactElement {
-  return (
-    <div className="two">
-      {props.children}
-      <Calculator depositsUrl={props.url} deposits={props.deposits} />
-    </div>
-  );
-}
-
-/** The account that is signed in. */
-function Account(props: { readonly session: Session; readonly onLeave: () => void }): ReactElement {
-  return (
-    <span className="row">
-      <AddressLink of={props.session.account} isBare />
-      <button type="button" className="button" onClick={props.onLeave}>
-        {TEXT.signIn.leave}
-      </button>
-    </span>
   );
 }
 
 function NoTreasury(): ReactElement | null {
   const { data } = useReserve();
   if (data === undefined || !data.configured || data.available) return null;
-  return (
-    <p className="note" role="status">
-      {TEXT.deposits.noTreasury}
-    </p>
-  );
+  return <Note>{TEXT.deposits.noTreasury}</Note>;
 }
 
 function SignIn(props: {
@@ -172,61 +154,44 @@ function Ways(props: {
 }): ReactElement {
   const { hub, onSession } = props;
   const words = TEXT.signIn;
-  const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string>();
+  const { isBusy, problem, run } = useWork();
   const testnet = useQuery({
     queryKey: ['testnet', hub.url],
     queryFn: () => isTestnet(hub),
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
   });
-  const ethereum = browserWallet();
-  const sign = async (begin: () => Promise<Session>): Promise<void> => {
-    setBusy(true);
-    setProblem(undefined);
-    try {
-      onSession(await begin());
-    } catch (error) {
-      setProblem(words.failed(messageOf(error)));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { ethereum } = window;
+  const sign = (begin: () => Promise<Session>): void =>
+    void run(async () => onSession(await begin()));
   return (
     <>
       <div className="row">
         {ethereum !== undefined && (
-          <button
-            type="button"
-            className="button"
+          <Button
             data-main
             disabled={isBusy}
-            onClick={() => void sign(() => signInWithWallet(hub, ethereum))}
+            onClick={() => sign(() => signInWithWallet(hub, ethereum))}
           >
             {words.wallet}
-          </button>
+          </Button>
         )}
         {testnet.data === true && (
-          <button
-            type="button"
-            className="button"
-            disabled={isBusy}
-            onClick={() => void sign(() => signInWithKey(hub))}
-          >
+          <Button disabled={isBusy} onClick={() => sign(() => signInWithKey(hub))}>
             {words.key}
-          </button>
+          </Button>
         )}
       </div>
       {ethereum === undefined && <p className="quiet">{words.noWallet}</p>}
       {testnet.data === true && <p className="quiet">{words.keyWhat}</p>}
       {testnet.error !== null && testnet.data === undefined && (
-        <p className="note" role="status">
+        <Note>
           {TEXT.away.hub.down}. {TEXT.states.downNext}
-        </p>
+        </Note>
       )}
       {problem !== undefined && (
-        <p className="note" data-tone="bad" role="alert">
-          {problem}
-        </p>
+        <Note data-tone="bad" role="alert">
+          {words.failed(problem)}
+        </Note>
       )}
     </>
   );
@@ -237,7 +202,7 @@ function Address(props: {
   readonly caller: Caller;
   /** null: the deployment has none */
   readonly hubUrl: string | null;
-  readonly aside: ReactElement;
+  readonly aside: ReactNode;
 }): ReactElement {
   const { session, caller } = props;
   const words = TEXT.deposits;
@@ -249,25 +214,20 @@ function Address(props: {
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : 60_000),
   });
   return (
-    <Panel title={words.address} aside={props.aside}>
-      <Answer of={address} words={TEXT.away.deposits}>
-        {(shown) => (
-          <div className="inside deposit-address">
-            <QrCode text={shown} label={words.qr(shown)} />
-            <div className="stack">
-              <span className="hash">
-                <span>{shown}</span>
-                <Copy text={shown} what="address" />
-              </span>
-              <p>{words.send}</p>
-              <p className="quiet">{words.permanent}</p>
-              {props.hubUrl !== null && <Balance hubUrl={props.hubUrl} account={session.account} />}
-              <Checked caller={caller} account={session.account} />
-            </div>
+    <AnswerPanel title={words.address} aside={props.aside} of={address} words={TEXT.away.deposits}>
+      {(shown) => (
+        <div className="inside deposit-address">
+          <QrCode text={shown} label={words.qr(shown)} />
+          <div className="stack">
+            <PlainHash of={shown} what="address" isWhole />
+            <p>{words.send}</p>
+            <p className="quiet">{words.permanent}</p>
+            {props.hubUrl !== null && <Balance hubUrl={props.hubUrl} account={session.account} />}
+            <Checked caller={caller} account={session.account} />
           </div>
-        )}
-      </Answer>
-    </Panel>
+        </div>
+      )}
+    </AnswerPanel>
   );
 }
 
@@ -320,11 +280,7 @@ function Checked(props: {
           {words.checked} <Age of={data.checked_at} /> {words.ago}
         </p>
       )}
-      {isOverdue(data) && (
-        <p className="note" role="status">
-          {words.overdue}
-        </p>
-      )}
+      {isOverdue(data) && <Note>{words.overdue}</Note>}
     </>
   );
 }
@@ -335,24 +291,22 @@ function Deposits(props: {
 }): ReactElement {
   const words = TEXT.deposits;
   return (
-    <Panel title={words.list}>
-      <Answer of={props.of} words={TEXT.away.deposits}>
-        {(deposits) =>
-          deposits.length === 0 ? (
-            <p className="nothing">{words.none}</p>
-          ) : (
-            deposits.map((deposit, at) => (
-              <OneDeposit
-                key={deposit.id}
-                deposit={deposit}
-                caller={props.caller}
-                isOpenFirst={at === 0 || deposit.status !== 'credited'}
-              />
-            ))
-          )
-        }
-      </Answer>
-    </Panel>
+    <AnswerPanel title={words.list} of={props.of} words={TEXT.away.deposits}>
+      {(deposits) =>
+        deposits.length === 0 ? (
+          <p className="nothing">{words.none}</p>
+        ) : (
+          deposits.map((deposit, at) => (
+            <OneDeposit
+              key={deposit.id}
+              deposit={deposit}
+              caller={props.caller}
+              isOpenFirst={at === 0 || deposit.status !== 'credited'}
+            />
+          ))
+        )
+      }
+    </AnswerPanel>
   );
 }
 
@@ -379,9 +333,9 @@ function Told(props: {
   return (
     <div className="row">
       {permission !== 'absent' && (
-        <button type="button" className="button" onClick={() => (isOn ? stop() : void ask())}>
+        <Button onClick={() => (isOn ? stop() : void ask())}>
           {isOn ? words.stop : words.ask}
-        </button>
+        </Button>
       )}
       {said !== undefined && (
         <span className="quiet" role="status">

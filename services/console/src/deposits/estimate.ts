@@ -6,8 +6,8 @@ import {
   type PolicyLimits,
 } from '../../../../schemas/deposit-policy.ts';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { verdictOf } from '../../../../schemas/explorer-api/words.ts';
 import type { MintQueue } from '../api/deposits.ts';
-import { verdictOf } from '../reserve/equation.ts';
 import { isRecent } from '../reserve/light.ts';
 
 export interface Estimate {

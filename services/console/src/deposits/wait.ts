@@ -1,7 +1,7 @@
 /** The reason why a deposit waits, and until when: only what the service says. */
 import type { Timeline } from '../api/deposits.ts';
 import type { Mark } from '../design/mark.ts';
-import { amountText, localTime } from '../format.ts';
+import { amountText, localTime, wordFor } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { turnOf, type Queue, type Turn } from './estimate.ts';
 
@@ -24,7 +24,6 @@ type History = Pick<Timeline, 'status' | 'credit' | 'reason' | 'waiting_for' | '
 export function waitOf(history: History, queue: Queue | undefined): Wait | undefined {
   const { status, reason, waiting_for: waitingFor } = history;
   const { next, reasons } = TEXT.deposits;
-  const why: Readonly<Record<string, string>> = reasons;
   switch (status) {
     case 'confirmed': {
       const { place, at } = placeOf(history, queue);
@@ -38,12 +37,11 @@ export function waitOf(history: History, queue: Queue | undefined): Wait | undef
       return { reasons: [next.mintRequested] };
     case 'needs_manual':
       return waitingFor === 'awaiting_approval'
-        ? { reasons: [next.person(why[reason ?? ''] ?? reason ?? '')], until: 'person' }
+        ? { reasons: [next.person(wordFor(reasons, reason ?? ''))], until: 'person' }
         : { reasons: [next.rejected] };
     case 'credited':
-      return undefined;
     default:
-      // a status to come
+      // or a status to come
       return undefined;
   }
 }

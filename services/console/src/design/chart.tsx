@@ -17,6 +17,10 @@ export interface ChartBucket {
   readonly is_missing?: true;
 }
 
+interface TextColumn<Bucket> extends Column<Bucket> {
+  readonly cell: (bucket: Bucket) => string;
+}
+
 export function Chart<Bucket extends ChartBucket>(props: {
   readonly title: string;
   /** oldest first, without a gap */
@@ -29,19 +33,14 @@ export function Chart<Bucket extends ChartBucket>(props: {
   /** shown while no bucket is pointed at */
   readonly summary: ReactNode;
   readonly valueOf: (bucket: Bucket) => ReactNode;
-  /** of the table, behind the time; the text of each is what is copied */
-  readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
+  /** of the table, behind the time; what is copied has no separators */
+  readonly columns: readonly TextColumn<Bucket>[];
   readonly children?: ReactNode;
 }): ReactElement {
   const { title, buckets, lines, stretch, by } = props;
   // a level stays where nothing changes it
   const isNone = ({ is_missing: isMissing }: ChartBucket): boolean =>
     isMissing === true && props.shape !== 'line';
-  const columns = props.columns.map(({ cell, text, ...column }) => ({
-    ...column,
-    cell: (each: Bucket) => (isNone(each) ? CHAIN.charts.noBlock : cell(each)),
-    text: (each: Bucket) => (isNone(each) ? '' : text(each)),
-  }));
   const timeOf = ({ start, is_final: isFinal }: ChartBucket): string => {
     const time = bucketTime(by)(start);
     return isFinal ? time : TEXT.charts.mayChange(time);
@@ -78,7 +77,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
         />
         {props.children}
       </div>
-      <Rows {...{ title, buckets, columns, timeOf }} />
+      <Rows {...{ title, buckets, timeOf, isNone }} columns={props.columns} />
     </Panel>
   );
 }
@@ -88,10 +87,16 @@ function Rows<Bucket extends ChartBucket>(props: {
   readonly title: string;
   readonly buckets: readonly Bucket[];
   readonly timeOf: (bucket: Bucket) => string;
-  readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
+  readonly isNone: (bucket: Bucket) => boolean;
+  readonly columns: readonly TextColumn<Bucket>[];
 }): ReactElement {
   const [isOpen, setOpen] = useState(false);
-  const { title, buckets, columns, timeOf } = props;
+  const { title, buckets, timeOf, isNone } = props;
+  const columns = props.columns.map(({ cell, ...column }) => ({
+    ...column,
+    cell: (each: Bucket) => (isNone(each) ? CHAIN.charts.noBlock : cell(each)),
+    text: (each: Bucket) => (isNone(each) ? '' : cell(each).replaceAll(',', '')),
+  }));
   const csv = (): string =>
     [
       ['start', ...columns.map(({ name }) => name)],

@@ -3,7 +3,7 @@
  * moves to the heading, and the title is told to screen readers, as after a load.
  */
 import { useMatch } from '@tanstack/react-router';
-import { useEffect, useRef, useSyncExternalStore, type ReactElement } from 'react';
+import { useEffect, useRef, useSyncExternalStore, type ReactElement, type ReactNode } from 'react';
 import { titleOf } from '../../../../schemas/explorer-api/words.ts';
 import { isMissing } from '../api/service.ts';
 import { CHAIN } from '../chain/text.ts';
@@ -50,11 +50,13 @@ export function useTab(tab: string): void {
 }
 
 export function Heading(props: {
-  readonly children: string;
-  /** default: the heading */
+  readonly title: string;
+  /** default: the title */
   readonly tab?: string | undefined;
   /** of the answer that the page shows */
   readonly error?: Error | null;
+  /** shown beside it */
+  readonly children?: ReactNode;
 }): ReactElement {
   const heading = useRef<HTMLHeadingElement>(null);
   const pathname = usePath();
@@ -67,11 +69,14 @@ export function Heading(props: {
     if (!(document.activeElement instanceof HTMLInputElement))
       heading.current?.focus({ preventScroll: true });
   }, [pathname]);
-  const { children, tab, error = null } = props;
-  useTab(isMissing(error) ? CHAIN.tabs.of(children, CHAIN.tabs.missing) : (tab ?? children));
+  const { title, tab, error = null } = props;
+  useTab(isMissing(error) ? CHAIN.tabs.of(title, CHAIN.tabs.missing) : (tab ?? title));
   return (
-    <h1 ref={heading} tabIndex={-1}>
-      {children}
-    </h1>
+    <header>
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {props.children}
+    </header>
   );
 }

@@ -6,9 +6,11 @@ import {
   useEffect,
   useMemo,
   useState,
+  type ComponentProps,
   type ReactElement,
   type ReactNode,
 } from 'react';
+import { queryText, type Parameters } from '../api/explorer.ts';
 import type { Judged } from '../api/finality.ts';
 import { useIsDown } from '../api/health.ts';
 import { isMissing, ServiceError } from '../api/service.ts';
@@ -43,14 +45,27 @@ export function Panel(props: {
   );
 }
 
-interface NamedValues {
-  readonly of: readonly (readonly [name: ReactNode, value: ReactNode])[];
+/** Something to press, which submits no form. */
+export function Button(props: ComponentProps<'button'>): ReactElement {
+  return <button type="button" className="button" {...props} />;
+}
+
+/** A sentence that the reader must not miss. */
+export function Note({ role = 'status', ...rest }: ComponentProps<'p'>): ReactElement {
+  return <p className="note" role={role} {...rest} />;
+}
+
+/** A name and its value; false: it is left out. */
+export type Named = readonly [name: ReactNode, value: ReactNode] | false;
+
+function given<Each>(all: readonly (Each | false)[]): readonly Each[] {
+  return all.filter((each): each is Each => each !== false);
 }
 
 function valuesAs(className: 'figures' | 'facts') {
-  return ({ of }: NamedValues): ReactElement => (
+  return ({ of }: { readonly of: readonly Named[] }): ReactElement => (
     <dl className={className}>
-      {of.map(([name, value], at) => (
+      {given(of).map(([name, value], at) => (
         <div key={at}>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -77,7 +92,8 @@ export interface Column<Item> {
 
 interface TableProps<Item> {
   readonly label: string;
-  readonly columns: readonly Column<Item>[];
+  /** false: it is left out */
+  readonly columns: readonly (Column<Item> | false)[];
   readonly items: readonly Item[];
   readonly keyOf: (item: Item, index: number) => string;
   readonly empty: string;
@@ -105,7 +121,8 @@ export function Table<Item>(props: TableProps<Item>): ReactElement {
 }
 
 function Rows<Item>(props: RowsProps<Item>): ReactElement {
-  const { columns, items } = props;
+  const { items } = props;
+  const columns = given(props.columns);
   if (items.length === 0) return <p className="nothing">{props.empty}</p>;
   const classOf = ({ isNumber, isWide }: Column<Item>): string =>
     `${isNumber === true ? 'number' : ''} ${isWide === true ? 'wide' : ''}`.trim();
@@ -149,7 +166,7 @@ function Rows<Item>(props: RowsProps<Item>): ReactElement {
 /** Base units, exact. */
 export function Amount(props: {
   readonly of: string;
-  readonly unit?: string;
+  readonly unit?: string | undefined;
   /** with + before a credit, and colours */
   readonly isChange?: boolean;
 }): ReactElement {
@@ -217,6 +234,29 @@ export function Command(props: { readonly of: string }): ReactElement {
   );
 }
 
+/** A list as files. */
+export function Exports(props: {
+  readonly of: 'activity' | 'transactions';
+  readonly filter: Parameters;
+}): ReactElement {
+  const { of, filter } = props;
+  const { csv, ndjson } = TEXT.transactions;
+  return (
+    <>
+      <a className="button" href={`/api/v1/export/${of}.csv?${queryText(filter)}`} download>
+        {csv}
+      </a>
+      <a
+        className="button"
+        href={`/api/v1/export/${of}.ndjson?${queryText({ ...filter, amounts: 'string' })}`}
+        download
+      >
+        {ndjson}
+      </a>
+    </>
+  );
+}
+
 interface HashProps {
   readonly of: string;
   readonly what: Copied;
@@ -235,7 +275,7 @@ function Hash(props: HashProps & { readonly children: ReactNode }): ReactElement
   );
 }
 
-function shown({ of, isWhole }: HashProps): string {
+function shown({ of, isWhole }: Pick<HashProps, 'of' | 'isWhole'>): string {
   return isWhole === true ? of : shortened(of);
 }
 
@@ -260,7 +300,7 @@ export function AddressLink(props: Omit<HashProps, 'what'>): ReactElement {
   return (
     <Hash {...props} what="address">
       <Link to="/accounts/$address" params={{ address: of }} data-address={of}>
-        {named !== false && isWhole !== true ? named : shown({ ...props, what: 'address' })}
+        {named !== false && isWhole !== true ? named : shown(props)}
       </Link>
       {isWhole === true && named}
     </Hash>
@@ -271,7 +311,7 @@ export function TransactionLink(props: Omit<HashProps, 'what'>): ReactElement {
   return (
     <Hash {...props} what="hash">
       <Link to="/transactions/$hash" params={{ hash: props.of }}>
-        {shown({ ...props, what: 'hash' })}
+        {shown(props)}
       </Link>
     </Hash>
   );
@@ -326,25 +366,6 @@ export function Finality(props: {
   );
 }
 
-/** Columns of things of the chain, and their finality: on a phone below the first of each row. */
-export function withFinality<Item>(
-  [first, ...others]: readonly [Column<Item>, ...Column<Item>[]],
-  of: Judged,
-  heightOf: (item: Item) => number,
-): readonly Column<Item>[] {
-  const state = (item: Item): ReactElement => <Finality height={heightOf(item)} of={of} isShort />;
-  const below = (item: Item): ReactElement => (
-    <>
-      {first.below?.(item)} {state(item)}
-    </>
-  );
-  return [
-    { name: first.name, cell: first.cell, below },
-    { name: TEXT.finality.name, cell: state, isWide: true },
-    ...others,
-  ];
-}
-
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent';
 
 export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode }): ReactElement {
@@ -355,19 +376,35 @@ export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode 
   );
 }
 
-/**
- * Loading, missing, down, stale, or the data: every answer is shown through this. While the
- * explorer as a whole is away the frame says so, once for all answers.
- */
-export function Answer<Data>(props: {
+interface AnswerProps<Data> {
   readonly of: Pick<UseQueryResult<Data>, 'data' | 'error' | 'dataUpdatedAt'>;
   /** of another server than the explorer */
   readonly words?: AwayWords;
   readonly children: (data: Data) => ReactNode;
-}): ReactElement {
+}
+
+/** A panel that shows one answer. */
+export function AnswerPanel<Data>({
+  title,
+  aside,
+  ...answer
+}: AnswerProps<Data> & { readonly title: string; readonly aside?: ReactNode }): ReactElement {
+  return (
+    <Panel title={title} aside={aside}>
+      <Answer {...answer} />
+    </Panel>
+  );
+}
+
+/**
+ * Loading, missing, down, stale, or the data: every answer is shown through this. While the
+ * explorer as a whole is away the frame says so, once for all answers.
+ */
+export function Answer<Data>(props: AnswerProps<Data>): ReactElement {
   const { data, error, dataUpdatedAt } = props.of;
   const isDown = useIsDown(props.words === undefined);
   const words: AwayWords = props.words ?? TEXT.states;
+  const isGone = error instanceof ServiceError && error.status === 404;
   if (data === undefined)
     return error === null ? (
       <p className="nothing" role="status">
@@ -378,18 +415,12 @@ export function Answer<Data>(props: {
     );
   return (
     <>
-      {error !== null && (isGone(error) || !isDown) && (
-        <p className="note" role="status">
-          {isGone(error) ? TEXT.states.gone : words.stale(localClock(dataUpdatedAt))}
-        </p>
+      {error !== null && (isGone || !isDown) && (
+        <Note>{isGone ? TEXT.states.gone : words.stale(localClock(dataUpdatedAt))}</Note>
       )}
       {props.children(data)}
     </>
   );
-}
-
-function isGone(error: Error): boolean {
-  return error instanceof ServiceError && error.status === 404;
 }
 
 function Failure(props: { readonly error: Error; readonly down: string }): ReactElement {

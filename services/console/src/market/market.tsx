@@ -11,9 +11,18 @@ import {
   type OpenRequest,
   type Ride,
 } from '../api/hub.ts';
-import { Amount, Answer, Figures, Panel, Table } from '../design/parts.tsx';
-import { WithService } from '../design/with-service.tsx';
-import { coordinatesText, grouped, shareOf, shortened } from '../format.ts';
+import { FARE, PAID } from '../chain/rides.tsx';
+import {
+  Amount,
+  AnswerPanel,
+  Button,
+  Figures,
+  Note,
+  Table,
+  type Column,
+} from '../design/parts.tsx';
+import { WithService } from '../design/later.tsx';
+import { coordinatesText, grouped, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import type { View } from './map.tsx';
@@ -32,10 +41,9 @@ const LISTED_MAX = 100;
 export function MarketPage(): ReactElement {
   return (
     <>
-      <header>
-        <Heading>{TEXT.market.title}</Heading>
+      <Heading title={TEXT.nav.market}>
         <span className="quiet">{TEXT.market.what}</span>
-      </header>
+      </Heading>
       <WithService name="hub_url">
         {(hubUrl, { tiles_url: tilesUrl }) => <Market hubUrl={hubUrl} tilesUrl={tilesUrl} />}
       </WithService>
@@ -87,6 +95,8 @@ function Market(props: {
   readonly tilesUrl: string | null;
 }): ReactElement {
   const { hubUrl } = props;
+  const words = TEXT.market;
+  const countryOf = useCountries();
   const { at, ride } = useSearch({ from: '/market' });
   const navigate = useNavigate({ from: '/market' });
   const [bounds, setBounds] = useState<Bounds>();
@@ -115,10 +125,14 @@ function Market(props: {
   );
   const [open, active] = [requests.data ?? [], trips.data ?? []];
   const areKnown = requests.data !== undefined && trips.data !== undefined;
+  const notes = [
+    ...(open.length >= SHOWN_MAX ? [words.manyRequests(SHOWN_MAX)] : []),
+    ...(active.length >= SHOWN_MAX ? [words.manyTrips(SHOWN_MAX)] : []),
+  ];
   return (
     <>
       {areKnown && <Totals requests={open} trips={active} isWithin={bounds !== undefined} />}
-      <Bounded requests={open} trips={active} />
+      {notes.length > 0 && <Note>{notes.join(' ')}</Note>}
       <div className="market">
         <section className="panel market-map" aria-label={TEXT.market.map} data-state={mapState}>
           {mapState !== 'drawn' && (
@@ -141,11 +155,7 @@ function Market(props: {
               />
             </Suspense>
           )}
-          {noGround !== undefined && (
-            <p className="note" role="status">
-              {noGround}
-            </p>
-          )}
+          {noGround !== undefined && <Note>{noGround}</Note>}
           {mapState === 'drawn' && bounds !== undefined && areKnown && (
             <p className="map-count">{countText(bounds, open, active)}</p>
           )}
@@ -163,8 +173,33 @@ function Market(props: {
           {ride !== undefined && (
             <Selected hubUrl={hubUrl} hash={ride} onClose={() => select(undefined)} />
           )}
-          <Requests of={requests} />
-          <Trips of={trips} />
+          <Rides
+            title={words.requests}
+            one={words.request}
+            of={requests}
+            empty={words.noRequests}
+            columns={[
+              {
+                name: TEXT.ride.pickup,
+                cell: ({ pickupLocation }: OpenRequest) => (
+                  <>
+                    {coordinatesText(pickupLocation, 2)}
+                    <span className="place-name">{countryOf(pickupLocation)}</span>
+                  </>
+                ),
+                isNumber: true,
+                isWide: true,
+              },
+              FARE,
+            ]}
+          />
+          <Rides
+            title={words.trips}
+            one={words.trip}
+            of={trips}
+            empty={words.noTrips}
+            columns={[PAID, FARE]}
+          />
         </div>
       </div>
     </>
@@ -209,106 +244,38 @@ function Totals(props: {
   );
 }
 
-function Bounded(props: {
-  readonly requests: readonly OpenRequest[];
-  readonly trips: readonly ActiveTrip[];
-}): ReactElement | null {
-  const words = TEXT.market;
-  const notes = [
-    ...(props.requests.length >= SHOWN_MAX ? [words.manyRequests(SHOWN_MAX)] : []),
-    ...(props.trips.length >= SHOWN_MAX ? [words.manyTrips(SHOWN_MAX)] : []),
-  ];
-  if (notes.length === 0) return null;
-  return (
-    <p className="note" role="status">
-      {notes.join(' ')}
-    </p>
-  );
-}
-
-interface ListProps<Item> {
-  readonly of: Live<readonly Item[]>;
-}
-
-function Requests({ of }: ListProps<OpenRequest>): ReactElement {
-  const words = TEXT.market;
-  const countryOf = useCountries();
-  return (
-    <Panel title={words.requests} aside={<Listed of={of} />}>
-      <Answer of={of} words={TEXT.away.hub}>
-        {(requests) => (
-          <Table
-            label={words.requests}
-            items={requests.slice(0, LISTED_MAX)}
-            keyOf={({ txHash }) => txHash}
-            empty={words.noRequests}
-            columns={[
-              {
-                name: words.request,
-                cell: ({ txHash }) => <Choice hash={txHash} />,
-              },
-              {
-                name: words.pickup,
-                cell: ({ pickupLocation }) => (
-                  <>
-                    {coordinatesText(pickupLocation, 2)}
-                    <span className="place-name">{countryOf(pickupLocation)}</span>
-                  </>
-                ),
-                isNumber: true,
-                isWide: true,
-              },
-              {
-                name: words.fare,
-                cell: ({ fare }) => <Amount of={fare} />,
-                isNumber: true,
-              },
-            ]}
-          />
-        )}
-      </Answer>
-    </Panel>
-  );
-}
-
-function Trips({ of }: ListProps<ActiveTrip>): ReactElement {
-  const words = TEXT.market;
-  return (
-    <Panel title={words.trips} aside={<Listed of={of} />}>
-      <Answer of={of} words={TEXT.away.hub}>
-        {(trips) => (
-          <Table
-            label={words.trips}
-            items={trips.slice(0, LISTED_MAX)}
-            keyOf={({ txHash }) => txHash}
-            empty={words.noTrips}
-            columns={[
-              {
-                name: words.trip,
-                cell: ({ txHash }) => <Choice hash={txHash} />,
-              },
-              {
-                name: words.paid,
-                cell: ({ fare, farePaid }) => `${Math.floor(shareOf(farePaid, fare) * 100)} %`,
-                isNumber: true,
-              },
-              {
-                name: words.fare,
-                cell: ({ fare }) => <Amount of={fare} />,
-                isNumber: true,
-              },
-            ]}
-          />
-        )}
-      </Answer>
-    </Panel>
-  );
-}
-
-function Listed({ of }: { readonly of: Live<readonly unknown[]> }): ReactElement | null {
+/** The newest of the open requests, or of the active trips. */
+function Rides<Of extends { readonly txHash: string }>(props: {
+  readonly title: string;
+  readonly one: string;
+  readonly of: Live<readonly Of[]>;
+  readonly empty: string;
+  readonly columns: readonly Column<Of>[];
+}): ReactElement {
+  const { title, of } = props;
   const count = of.data?.length ?? 0;
-  if (count <= LISTED_MAX) return null;
-  return <span className="quiet">{TEXT.market.listed(LISTED_MAX, count)}</span>;
+  const listed = count > LISTED_MAX && TEXT.market.listed(LISTED_MAX, count);
+  return (
+    <AnswerPanel
+      title={title}
+      aside={listed !== false && <span className="quiet">{listed}</span>}
+      of={of}
+      words={TEXT.away.hub}
+    >
+      {(rides) => (
+        <Table
+          label={title}
+          items={rides.slice(0, LISTED_MAX)}
+          keyOf={({ txHash }) => txHash}
+          empty={props.empty}
+          columns={[
+            { name: props.one, cell: ({ txHash }) => <Choice hash={txHash} /> },
+            ...props.columns,
+          ]}
+        />
+      )}
+    </AnswerPanel>
+  );
 }
 
 /** Selects a ride on the map; its whole story is a link further. */
@@ -339,7 +306,7 @@ function Selected(props: {
   const ride = useSubscription<Ride | null>(props.hubUrl, RIDE, { hash: props.hash });
   return (
     <div ref={place} className="market-selected">
-      <Panel
+      <AnswerPanel
         title={TEXT.market.selected}
         aside={
           <span className="row">
@@ -347,24 +314,22 @@ function Selected(props: {
             <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
               {TEXT.market.story}
             </Link>
-            <button type="button" className="button" onClick={props.onClose}>
-              {TEXT.keys.close}
-            </button>
+            <Button onClick={props.onClose}>{TEXT.keys.close}</Button>
           </span>
         }
+        of={ride}
+        words={TEXT.away.hub}
       >
-        <Answer of={ride} words={TEXT.away.hub}>
-          {(shown) => (
-            <div className="inside">
-              {shown === null ? (
-                <p className="quiet">{TEXT.ride.none}</p>
-              ) : (
-                <RideSteps ride={shown} />
-              )}
-            </div>
-          )}
-        </Answer>
-      </Panel>
+        {(shown) => (
+          <div className="inside">
+            {shown === null ? (
+              <p className="quiet">{TEXT.ride.none}</p>
+            ) : (
+              <RideSteps ride={shown} />
+            )}
+          </div>
+        )}
+      </AnswerPanel>
     </div>
   );
 }

@@ -3,15 +3,13 @@ import { useQueries } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, type ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
-import { one } from '../api/explorer.ts';
-import { judged, type Judged } from '../api/finality.ts';
+import { judgedOne, type Judged } from '../api/finality.ts';
 import {
   RIDE,
   STEPS_MAX,
   useSubscription,
   type Coordinates,
   type Ride,
-  type RideStatus,
   type RideStep,
   type StepName,
 } from '../api/hub.ts';
@@ -20,25 +18,25 @@ import {
   Amount,
   Answer,
   BlockLink,
-  Copy,
   Facts,
   Figures,
   Finality,
   Panel,
+  PlainHash,
   Tag,
   Time,
   TransactionLink,
   type Tone,
 } from '../design/parts.tsx';
 import { Timeline } from '../design/timeline.tsx';
-import { WithService } from '../design/with-service.tsx';
+import { WithService } from '../design/later.tsx';
 import { coordinatesText } from '../format.ts';
 import { Heading, useTab } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { useCountries } from './world.ts';
 
-const STATUS_TONES: Readonly<Record<RideStatus, Tone>> = {
+const STATUS_TONES: Readonly<Record<Ride['status'], Tone>> = {
   open: 'accent',
   withdrawn: 'plain',
   active: 'accent',
@@ -57,14 +55,10 @@ export function StoryPage(): ReactElement {
   const { hash } = useParams({ from: '/market/trips/$hash' });
   return (
     <>
-      <header>
-        <Heading>{TEXT.ride.title}</Heading>
-        <span className="hash">
-          <span>{hash}</span>
-          <Copy text={hash} what="hash" />
-        </span>
+      <Heading title={TEXT.ride.title}>
+        <PlainHash of={hash} what="hash" isWhole />
         <Link to="/market">{TEXT.ride.all}</Link>
-      </header>
+      </Heading>
       <WithService name="hub_url">{(hubUrl) => <Story hubUrl={hubUrl} hash={hash} />}</WithService>
     </>
   );
@@ -98,15 +92,11 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
         of={[
           [words.status, <StatusTag of={ride} />],
           [words.fare, <Amount of={ride.fare} />],
-          [words.paid, <Amount of={ride.farePaid} />],
-          ...(ride.status === 'withdrawn'
-            ? []
-            : [
-                [
-                  ride.status === 'cancelled' ? words.returned : words.left,
-                  <Amount of={String(BigInt(ride.fare) - BigInt(ride.farePaid))} />,
-                ] as const,
-              ]),
+          [words.paid, <Amount of={ride.fare_paid} />],
+          ride.status !== 'withdrawn' && [
+            ride.status === 'cancelled' ? words.returned : words.left,
+            <Amount of={String(BigInt(ride.fare) - BigInt(ride.fare_paid))} />,
+          ],
         ]}
       />
       <div className="two">
@@ -118,13 +108,13 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
         <Panel title={words.facts}>
           <Facts
             of={[
-              [words.passenger, <AddressLink of={ride.passengerAddress} />],
+              [words.passenger, <AddressLink of={ride.passenger} />],
               [
                 words.driver,
-                ride.driverAddress === null ? (
+                ride.driver === null ? (
                   <span className="quiet">{words.noDriver}</span>
                 ) : (
-                  <AddressLink of={ride.driverAddress} />
+                  <AddressLink of={ride.driver} />
                 ),
               ],
               [words.pickup, <Place of={ride.pickupLocation} />],
@@ -211,12 +201,12 @@ export function StatusTag({ of }: { readonly of: Ride }): ReactElement {
 
 function Place({ of }: { readonly of: Coordinates }): ReactElement {
   const country = useCountries()(of);
-  return (
-    <>
-      <span className="figure">{coordinatesText(of)}</span>
-      {country !== undefined && `, ${country}`}
-    </>
-  );
+  return <>{[coordinatesText(of), ...(country === undefined ? [] : [country])].join(', ')}</>;
+}
+
+/** A query of a transaction. */
+interface Looked {
+  readonly state: { readonly data: (Transaction & Judged) | undefined };
 }
 
 interface Step {
@@ -233,21 +223,15 @@ function isSettled(transaction: (Transaction & Judged) | undefined): boolean {
 /** The steps as the explorer has them: it knows which are final. */
 function useSteps({ steps }: Ride): readonly Step[] {
   const transactions = useQueries({
-    queries: steps.map(({ txHash }) => ({
-      queryKey: ['transaction', txHash],
-      queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
-        judged(() => one<Transaction>(`transactions/${txHash}`, signal)),
+    queries: steps.map(({ tx_hash: hash }) => ({
+      ...judgedOne<Transaction>(`transactions/${hash}`),
       // a block of another branch may replace it until it is final
-      refetchInterval: ({
-        state,
-      }: {
-        readonly state: { readonly data: (Transaction & Judged) | undefined };
-      }) => (isSettled(state.data) ? false : 1_000),
+      refetchInterval: ({ state }: Looked) => (isSettled(state.data) ? false : 1_000),
     })),
   });
   return steps.map((is, at) => {
     const found = transactions[at]?.data;
-    const transaction = found?.block_height === is.blockHeight ? found : undefined;
+    const transaction = found?.block_height === is.block_height ? found : undefined;
     return { is, transaction, is_final: isSettled(transaction) };
   });
 }
@@ -263,7 +247,7 @@ export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
         label={TEXT.ride.steps}
         next={nextOf(ride)}
         of={steps.map(({ is: step, transaction, is_final: isFinal }) => ({
-          key: step.txHash,
+          key: step.tx_hash,
           tone: isFinal || STEP_TONES[step.step] !== 'good' ? STEP_TONES[step.step] : 'warn',
           name: TEXT.ride.stepNames[step.step],
           amount: step.amount === null ? undefined : <Amount of={step.amount} />,
@@ -281,15 +265,15 @@ function StepFacts(props: {
   const { step, transaction } = props;
   return (
     <>
-      <TransactionLink of={step.txHash} />
+      <TransactionLink of={step.tx_hash} />
       <span>
-        {TEXT.ride.block} <BlockLink height={step.blockHeight} />
+        {TEXT.ride.block} <BlockLink height={step.block_height} />
       </span>
       {transaction === undefined ? (
         <span>{TEXT.ride.noTime}</span>
       ) : (
         <>
-          <Finality height={step.blockHeight} of={transaction} isShort />
+          <Finality height={step.block_height} of={transaction} isShort />
           <Time of={transaction.timestamp} />
           <span>
             {TEXT.ride.by} <AddressLink of={transaction.from} isBare />

@@ -1,5 +1,5 @@
 /** Custody as the sum of what it is for: exact, for every run. Amounts are base units, as text. */
-import type { RecordedRun, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { grouped } from '../format.ts';
 
 export type Part =
@@ -47,14 +47,6 @@ export function coverOf(run: Amounts): string | undefined {
   const usable = surplus >= 0n && liability + surplus < free ? liability + surplus : free;
   const cut = ((usable > 0n ? usable : 0n) * 10_000n) / liability;
   return `${grouped(cut / 10_000n)}.${String(cut % 10_000n).padStart(4, '0')}`;
-}
-
-/** The status, and `uncovered` where the treasury mints nothing although there is no mismatch. */
-export function verdictOf({
-  status,
-  uncovered = '0',
-}: Pick<RecordedRun, 'status'> & Partial<Pick<RecordedRun, 'uncovered'>>): RunStatus | 'uncovered' {
-  return status !== 'mismatch' && BigInt(uncovered) > 0n ? 'uncovered' : status;
 }
 
 /** False where a gateway of an older version leaves figures out. */

@@ -1,13 +1,14 @@
 /** The reserve as one light: the verdict on its newest run, as far as that still holds. */
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { RecordedRun, Reserve } from '../../../../schemas/explorer-api/reserve.ts';
+import type { RecordedRun, Reserve, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
+import { verdictOf } from '../../../../schemas/explorer-api/words.ts';
 import { useIsDown, useReserve } from '../api/health.ts';
 import type { Page } from '../api/explorer.ts';
 import { CHAIN } from '../chain/text.ts';
 import { useNow } from '../design/clock.ts';
 import type { Mark } from '../design/mark.ts';
 import { TEXT } from '../text.ts';
-import { isWhole, verdictOf } from './equation.ts';
+import { isWhole } from './equation.ts';
 
 /** The treasury mints after no older run, unless it is configured otherwise. */
 const RECENT_MS = 3_600_000;
@@ -37,7 +38,7 @@ interface Known {
 const WORST_FIRST = ['mismatch', 'uncovered', 'over_backed_drift', 'ok'] as const;
 
 /** The treasury may have a newer run than the log shows: the worse of the two counts. */
-function worstOf(run: Known['run'], said: Said | null): ReturnType<typeof verdictOf> {
+function worstOf(run: Known['run'], said: Said | null): RunStatus | 'uncovered' {
   const isNewer = said !== null && Date.parse(said.run_at) > Date.parse(run.run_at);
   const verdicts = new Set([run, ...(isNewer ? [said] : [])].map((each) => verdictOf(each)));
   return WORST_FIRST.find((each) => verdicts.has(each)) ?? 'mismatch';

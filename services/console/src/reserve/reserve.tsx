@@ -2,20 +2,22 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
-import { page, type Page } from '../api/explorer.ts';
+import { RUN_TONES, verdictOf } from '../../../../schemas/explorer-api/words.ts';
+import { pageQuery, type Page } from '../api/explorer.ts';
 import { SEEN_BY_ICON, useReserve } from '../api/health.ts';
 import { useMark } from '../design/lamp.tsx';
 import { Pager } from '../design/pager.tsx';
-import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../design/parts.tsx';
+import { amounts, BLOCK } from '../design/columns.tsx';
+import { Age, Amount, Answer, AnswerPanel, Panel, Table, Tag, Time } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { Verify } from '../verify/verify.tsx';
-import { isWhole, verdictOf } from './equation.ts';
+import { isWhole } from './equation.ts';
 import { useLight } from './light.ts';
-import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
+import { Check, Equation, RunLink, StatusTag } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
@@ -24,31 +26,22 @@ const PLOTTED = 100;
 export function ReservePage(): ReactElement {
   const { cursor } = useSearch({ from: '/reserve' });
   const newest = useQuery({
-    queryKey: ['runs', 'newest'],
-    queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: PLOTTED }),
+    ...pageQuery<RecordedRun>('reserve/runs', { limit: PLOTTED }),
     ...SEEN_BY_ICON,
   });
-  const listed = useQuery({
-    queryKey: ['runs', cursor],
-    queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { cursor, limit: ROWS }),
-  });
+  const listed = useQuery(pageQuery<RecordedRun>('reserve/runs', { cursor, limit: ROWS }));
   return (
     <>
-      <header>
-        <LightHeading of={newest} />
-        <Now />
-      </header>
+      <LightHeading of={newest} />
       <Answer of={newest}>{({ items }) => <Newest runs={items} />}</Answer>
-      <Panel title={TEXT.reserve.runs}>
-        <Answer of={listed}>
-          {({ items, older }) => (
-            <>
-              <Runs runs={items} />
-              <Pager cursor={cursor} older={older} />
-            </>
-          )}
-        </Answer>
-      </Panel>
+      <AnswerPanel title={TEXT.reserve.runs} of={listed}>
+        {({ items, older }) => (
+          <>
+            <Runs runs={items} />
+            <Pager cursor={cursor} older={older} />
+          </>
+        )}
+      </AnswerPanel>
     </>
   );
 }
@@ -58,7 +51,11 @@ function LightHeading(props: { readonly of: UseQueryResult<Page<RecordedRun>> })
   const { mark, word = CHAIN.tabs.unknown } = useLight(props.of) ?? {};
   useMark(mark);
   const { title } = TEXT.reserve;
-  return <Heading tab={CHAIN.tabs.of(title, word)}>{title}</Heading>;
+  return (
+    <Heading title={title} tab={CHAIN.tabs.of(title, word)}>
+      <Now />
+    </Heading>
+  );
 }
 
 /** The status as the treasury says it now. */
@@ -90,39 +87,13 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
       <StatusHistory runs={runs} />
       {runs.length > 1 && (
         <div className="two">
-          {areWhole && (
-            <>
-              <History
-                runs={runs}
-                title={TEXT.reserve.plot}
-                lines={USDT_LINES}
-                unit={TEXT.units.usdt}
-              />
-              <History
-                runs={runs}
-                title={TEXT.reserve.surplus}
-                lines={SURPLUS_LINES}
-                unit={TEXT.units.usdt}
-              />
-            </>
-          )}
-          <History
-            runs={runs}
-            title={TEXT.reserve.supplyPlot}
-            lines={CLT_LINES}
-            unit={TEXT.units.clt}
-          />
+          {PLOTS.slice(areWhole ? 0 : -1).map((plot) => (
+            <History key={plot.title} runs={runs} {...plot} />
+          ))}
         </div>
       )}
       {isWhole(run) && <Verify run={run} />}
-      <Panel
-        title={TEXT.reserve.check}
-        aside={<RunLink id={run.run_id}>{TEXT.reserve.newest}</RunLink>}
-      >
-        <div className="inside">
-          <Check run={run} />
-        </div>
-      </Panel>
+      <Check run={run} aside={<RunLink id={run.run_id}>{TEXT.reserve.newest}</RunLink>} />
     </>
   );
 }
@@ -145,7 +116,7 @@ function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): Rea
               key={run.run_id}
               to="/reserve/$run"
               params={{ run: run.run_id }}
-              data-tone={TONES[verdictOf(run)]}
+              data-tone={RUN_TONES[verdictOf(run)]}
               title={`${localTime(run.run_at)}: ${words.statuses[verdictOf(run)]}`}
               aria-label={`${localTime(run.run_at)}: ${words.statuses[verdictOf(run)]}`}
               tabIndex={-1}
@@ -157,39 +128,49 @@ function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): Rea
   );
 }
 
-interface Plotted {
-  readonly name: string;
-  readonly color: Line['color'];
-  readonly of: (run: RecordedRun) => bigint;
+interface RunPlot {
+  readonly title: string;
+  readonly unit: string;
+  readonly lines: readonly {
+    readonly name: string;
+    readonly color: Line['color'];
+    readonly of: (run: RecordedRun) => bigint;
+  }[];
 }
 
 const WORDS = TEXT.reserve;
-const LIABILITY: Plotted = {
-  name: WORDS.liability,
-  color: '--series-2',
-  of: (run) => BigInt(run.ledger_liability),
-};
-const USDT_LINES: readonly Plotted[] = [
+const { usdt: USDT, clt: CLT } = TEXT.units;
+const surplusOf = (run: RecordedRun): bigint => BigInt(run.surplus);
+const liabilityOf = (run: RecordedRun): bigint => BigInt(run.ledger_liability);
+const supplyOf = (run: RecordedRun): bigint => BigInt(run.onchain_supply);
+
+/** An older gateway knows the last one alone. */
+const PLOTS: readonly RunPlot[] = [
   {
-    name: WORDS.withSurplus,
-    color: '--accent',
-    of: (run) => LIABILITY.of(run) + BigInt(run.surplus),
+    title: WORDS.plot,
+    unit: USDT,
+    lines: [
+      {
+        name: WORDS.withSurplus,
+        color: '--accent',
+        of: (run) => liabilityOf(run) + surplusOf(run),
+      },
+      { name: WORDS.liability, color: '--series-2', of: liabilityOf },
+    ],
   },
-  LIABILITY,
-];
-const SURPLUS_LINES: readonly Plotted[] = [
-  { name: WORDS.surplus, color: '--series-3', of: (run) => BigInt(run.surplus) },
-];
-const CLT_LINES: readonly Plotted[] = [
-  { name: WORDS.supply, color: '--accent', of: (run) => BigInt(run.onchain_supply) },
+  {
+    title: WORDS.surplus,
+    unit: USDT,
+    lines: [{ name: WORDS.surplus, color: '--series-3', of: surplusOf }],
+  },
+  {
+    title: WORDS.supplyPlot,
+    unit: CLT,
+    lines: [{ name: WORDS.supply, color: '--accent', of: supplyOf }],
+  },
 ];
 
-function History(props: {
-  readonly title: string;
-  readonly runs: readonly RecordedRun[];
-  readonly lines: readonly Plotted[];
-  readonly unit: string;
-}): ReactElement {
+function History(props: RunPlot & { readonly runs: readonly RecordedRun[] }): ReactElement {
   const { runs, title, unit } = props;
   const oldestFirst = useMemo(() => runs.toReversed(), [runs]);
   const at = useMemo(
@@ -221,7 +202,7 @@ function statusTag(run: RecordedRun): ReactElement {
 
 function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
   const words = TEXT.reserve;
-  const usdt = TEXT.units.usdt;
+  const inUsdt = { unit: USDT, isWide: true };
   return (
     <Table
       label={words.runs}
@@ -239,40 +220,19 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
           below: statusTag,
         },
         { name: words.status, cell: statusTag, isWide: true },
-        {
-          name: words.liability,
-          cell: (run) => <Amount of={run.ledger_liability} unit={usdt} />,
-          below: (run) =>
+        amounts(words.liability, 'ledger_liability', {
+          unit: USDT,
+          below: (run: RecordedRun) =>
             isWhole(run) && (
               <>
                 <span className="quiet">{words.surplus}</span>{' '}
-                <Amount of={run.surplus} unit={usdt} />
+                <Amount of={run.surplus} unit={USDT} />
               </>
             ),
-          isNumber: true,
-        },
-        {
-          name: words.custody,
-          cell: (run) => <Amount of={run.custody_reported} unit={usdt} />,
-          isNumber: true,
-          isWide: true,
-        },
-        ...(runs.every((run) => isWhole(run))
-          ? [
-              {
-                name: words.surplus,
-                cell: (run: RecordedRun) => <Amount of={run.surplus} unit={usdt} />,
-                isNumber: true,
-                isWide: true,
-              },
-            ]
-          : []),
-        {
-          name: words.block,
-          cell: (run) => <BlockLink height={run.block_height} />,
-          isNumber: true,
-          isWide: true,
-        },
+        }),
+        amounts(words.custody, 'custody_reported', inUsdt),
+        runs.every((run) => isWhole(run)) && amounts(words.surplus, 'surplus', inUsdt),
+        BLOCK,
         {
           name: words.offset,
           cell: (run) => grouped(run.ledger_offset),

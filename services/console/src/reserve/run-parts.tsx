@@ -2,24 +2,16 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { RUN_TONES, verdictOf } from '../../../../schemas/explorer-api/words.ts';
 import { useTolerance } from '../api/health.ts';
-import { Age, Amount, Command, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
+import { Age, Amount, Command, Facts, Panel, Tag, type Named } from '../design/parts.tsx';
 import { amountText } from '../format.ts';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
-import { coverOf, isWhole, type Part, partsOf, unexplainedOf, verdictOf } from './equation.ts';
+import { coverOf, isWhole, type Part, partsOf, unexplainedOf } from './equation.ts';
 
-type Verdict = ReturnType<typeof verdictOf>;
-
-export const TONES: Readonly<Record<Verdict, Tone>> = {
-  ok: 'good',
-  over_backed_drift: 'warn',
-  uncovered: 'bad',
-  mismatch: 'bad',
-};
-
-export function StatusTag({ of }: { readonly of: Verdict }): ReactElement {
-  return <Tag tone={TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
+export function StatusTag({ of }: { readonly of: keyof typeof RUN_TONES }): ReactElement {
+  return <Tag tone={RUN_TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
 }
 
 /** The word in a title. An older gateway does not say what is uncovered. */
@@ -58,21 +50,6 @@ export function Cover({ run }: { readonly run: RecordedRun }): ReactElement {
       )}
       , <Age of={run.run_at} /> {TEXT.deposits.ago}
     </>
-  );
-}
-
-/** The verdict with its reasons: how much is covered, since when, and the figures that decide. */
-function Sentence(props: {
-  readonly run: RecordedRun;
-  /** as it is said of an excess */
-  readonly tolerance: string;
-}): ReactElement {
-  const { run } = props;
-  return (
-    <p className="inside">
-      <Cover run={run} />;{' '}
-      {[TEXT.reserve.statuses[run.status], ...reasonsOf(run, props.tolerance)].join(', ')}.
-    </p>
   );
 }
 
@@ -118,13 +95,16 @@ export function Equation(props: {
   const largest = parts.reduce((most, [, of]) => (of > most ? of : most), 1n);
   return (
     <Panel title={words.equation} aside={<StatusTag of={verdictOf(run)} />}>
-      <Sentence run={run} tolerance={tolerance} />
+      <p className="inside">
+        <Cover run={run} />; {[words.statuses[run.status], ...reasonsOf(run, tolerance)].join(', ')}
+        .
+      </p>
       <div className="equation inside" aria-hidden>
         {parts.map(([part, of]) => (
           <i
             key={part}
             data-part={part}
-            data-tone={part === 'surplus' ? TONES[verdictOf(run)] : undefined}
+            data-tone={part === 'surplus' ? RUN_TONES[verdictOf(run)] : undefined}
             style={{ flexGrow: of > 0n ? Number((of * 10_000n) / largest) : 0 }}
             hidden={of <= 0n}
           />
@@ -140,19 +120,16 @@ export function Equation(props: {
               </strong>
             </span>,
           ],
-          ...parts.map(
-            ([part, of]) =>
-              [
-                `${of < 0n ? '−' : part === 'liability' ? '=' : '+'} ${words.parts[part]}`,
-                <span className="row" data-part={part}>
-                  <span className={part === 'surplus' ? TONES[verdictOf(run)] : undefined}>
-                    <Amount of={String(of < 0n ? -of : of)} unit={TEXT.units.usdt} />
-                  </span>
-                  {part === 'surplus' && of > 0n && <span className="quiet">{tolerance}</span>}
-                  <Records of={part} />
-                </span>,
-              ] as const,
-          ),
+          ...parts.map(([part, of]): Named => [
+            `${of < 0n ? '−' : part === 'liability' ? '=' : '+'} ${words.parts[part]}`,
+            <span className="row" data-part={part}>
+              <span className={part === 'surplus' ? RUN_TONES[verdictOf(run)] : undefined}>
+                <Amount of={String(of < 0n ? -of : of)} unit={TEXT.units.usdt} />
+              </span>
+              {part === 'surplus' && of > 0n && <span className="quiet">{tolerance}</span>}
+              <Records of={part} />
+            </span>,
+          ]),
         ]}
       />
     </Panel>
@@ -176,22 +153,28 @@ function Records({ of }: { readonly of: Part }): ReactElement {
 }
 
 /** Commands that read the inputs of a run again, and recompute it. */
-export function Check({ run }: { readonly run: RecordedRun }): ReactElement {
+export function Check(props: {
+  readonly run: RecordedRun;
+  readonly aside?: ReactNode;
+}): ReactElement {
+  const { run_id: id, ledger_offset: offset } = props.run;
   const words = TEXT.reserve.checks;
   return (
-    <ol className="check">
-      <li>
-        {words.record}
-        <Command of={`npx ops tail reserve.runs --key ${run.run_id} --no-follow`} />
-      </li>
-      <li id="check-ledger">
-        {words.ledger}
-        <Command of={`npx ops tail treasury.ledger --to ${run.ledger_offset} --no-follow`} />
-      </li>
-      <li id="check-audit">
-        {words.audit}
-        <Command of="npx ops audit" />
-      </li>
-    </ol>
+    <Panel title={TEXT.reserve.check} aside={props.aside}>
+      <ol className="inside check">
+        <li>
+          {words.record}
+          <Command of={`npx ops tail reserve.runs --key ${id} --no-follow`} />
+        </li>
+        <li id="check-ledger">
+          {words.ledger}
+          <Command of={`npx ops tail treasury.ledger --to ${offset} --no-follow`} />
+        </li>
+        <li id="check-audit">
+          {words.audit}
+          <Command of="npx ops audit" />
+        </li>
+      </ol>
+    </Panel>
   );
 }

@@ -2,34 +2,31 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
-import { one } from '../api/explorer.ts';
+import { verdictOf } from '../../../../schemas/explorer-api/words.ts';
+import { oneQuery } from '../api/explorer.ts';
 import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { CHAIN } from '../chain/text.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import { Verify } from '../verify/verify.tsx';
-import { isWhole, verdictOf } from './equation.ts';
+import { isWhole } from './equation.ts';
 import { Check, Equation, StatusTag, wordOf } from './run-parts.tsx';
 
 export function RunPage(): ReactElement {
   const { run: id } = useParams({ from: '/reserve/$run' });
   const run = useQuery({
-    queryKey: ['run', id],
-    queryFn: ({ signal }) => one<RecordedRun>(`reserve/runs/${encodeURIComponent(id)}`, signal),
+    ...oneQuery<RecordedRun>(`reserve/runs/${encodeURIComponent(id)}`),
     // a run never changes
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
   });
   const tab = run.data && CHAIN.tabs.of(TEXT.reserve.run, wordOf(run.data));
   return (
     <>
-      <header>
-        <Heading tab={tab} error={run.error}>
-          {TEXT.reserve.run}
-        </Heading>
+      <Heading title={TEXT.reserve.run} tab={tab} error={run.error}>
         {run.data !== undefined && <StatusTag of={verdictOf(run.data)} />}
         <Link to="/reserve">{TEXT.reserve.all}</Link>
-      </header>
+      </Heading>
       <Answer of={run}>{(shown) => <Shown run={shown} />}</Answer>
     </>
   );
@@ -66,11 +63,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
         </Panel>
       </div>
       {isWhole(run) && <Verify key={run.run_id} run={run} />}
-      <Panel title={words.check}>
-        <div className="inside">
-          <Check run={run} />
-        </div>
-      </Panel>
+      <Check run={run} />
     </>
   );
 }

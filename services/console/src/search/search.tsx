@@ -17,6 +17,15 @@ import { askedText, isDepositId, isOfTron, isRunId, namedHits, type Hit } from '
 /** Waits for the next key. */
 const DEBOUNCE_MS = 120;
 const LIST = 'search-list';
+/** The address of a hit's page, without the identifier. */
+const PATHS = {
+  block: '/blocks/',
+  transaction: '/transactions/',
+  account: '/accounts/',
+  run: '/reserve/',
+  deposit: '/deposits/',
+  type: '/transactions?type=',
+} as const;
 const FORGET: Hit = { kind: 'forget', identifier: '', name: TEXT.search.forget };
 
 /** By the explorer. A deposit is shown to its owner alone, so any other id can be one. */
@@ -90,15 +99,8 @@ export function Search(): ReactElement {
     setOpen(false);
     setProblem(undefined);
     input.current?.blur();
-    if (kind === 'block') void navigate({ to: '/blocks/$id', params: { id: identifier } });
-    else if (kind === 'transaction')
-      void navigate({ to: '/transactions/$hash', params: { hash: identifier } });
-    else if (kind === 'account')
-      void navigate({ to: '/accounts/$address', params: { address: identifier } });
-    else if (kind === 'run') void navigate({ to: '/reserve/$run', params: { run: identifier } });
-    else if (kind === 'deposit') void navigate({ to: '/deposits/$id', params: { id: identifier } });
-    else if (kind === 'type') void navigate({ to: '/transactions', search: { type: identifier } });
-    else void navigate({ href: identifier });
+    const path = kind === 'page' ? identifier : PATHS[kind] + encodeURIComponent(identifier);
+    void navigate({ href: path });
   };
   const submit = async (): Promise<void> => {
     if (isRecent && !isShown) return;

@@ -1,5 +1,5 @@
 /** The meanings of a text in the search box, in each spelling that the console itself shows. */
-import { TYPES as TRANSACTION_TYPES } from '../chain/types.ts';
+import { TYPES as TRANSACTION_TYPES } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 
 /** Something that a search leads to, or that it does. */
@@ -15,7 +15,7 @@ export interface Hit {
 
 const { nav } = TEXT;
 /** The pages of the bar. */
-export const PAGES: readonly Hit[] = [
+export const BAR = [
   ['/', nav.chain],
   ['/transactions', nav.transactions],
   ['/validators', nav.validators],
@@ -23,7 +23,8 @@ export const PAGES: readonly Hit[] = [
   ['/reserve', nav.reserve],
   ['/market', nav.market],
   ['/deposits', nav.deposits],
-].map(([identifier = '', name = '']) => ({ kind: 'page', identifier, name }));
+] as const;
+export const PAGES = BAR.map(([identifier, name]): Hit => ({ kind: 'page', identifier, name }));
 const TYPES: readonly Hit[] = TRANSACTION_TYPES.map((type) => ({
   kind: 'type',
   identifier: type,

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement, type ReactNode } from 'react';
 import type { Series, SeriesBy, SeriesItem } from '../../../../schemas/explorer-api/network.ts';
-import { one } from '../api/explorer.ts';
+import { oneQuery } from '../api/explorer.ts';
 import { Chart, type ChartBucket } from '../design/chart.tsx';
 import { Amount, Answer } from '../design/parts.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
@@ -36,22 +36,18 @@ const AMOUNTS: ReadonlySet<Measure> = new Set(['fares', 'fees', 'supply']);
 
 export function ChartsPage(): ReactElement {
   const [search, later] = useSpan(useSearch({ from: '/charts' }));
-  const parameters = parametersOf(search);
   const series = useQuery({
-    queryKey: ['series', parameters],
-    queryFn: ({ signal }) => one<Series>('series', signal, { amounts: 'string', ...parameters }),
+    ...oneQuery<Series>('series', { amounts: 'string', ...parametersOf(search) }),
     refetchInterval: REFRESH_MS,
   });
   return (
     <>
-      <header>
-        <Heading
-          tab={CHAIN.tabs.of(TEXT.charts.title, TEXT.charts.spans[search.span ?? SPAN_DEFAULT])}
-        >
-          {TEXT.charts.title}
-        </Heading>
+      <Heading
+        title={TEXT.nav.charts}
+        tab={CHAIN.tabs.of(TEXT.nav.charts, TEXT.charts.spans[search.span ?? SPAN_DEFAULT])}
+      >
         <SpanChoice {...search} />
-      </header>
+      </Heading>
       {later}
       <Answer of={series}>{({ items, by }) => <Shown {...{ items, by, search }} />}</Answer>
     </>
@@ -137,7 +133,6 @@ function MeasureChart(props: {
         {
           name: isAmount ? `${name} (${TEXT.units.clt})` : name,
           cell: textOf,
-          text: (bucket) => textOf(bucket).replaceAll(',', ''),
           isNumber: true,
         },
       ]}

@@ -3,8 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Series } from '../../../../schemas/explorer-api/network.ts';
-import { one } from '../api/explorer.ts';
+import { oneQuery } from '../api/explorer.ts';
 import { CHAIN } from '../chain/text.ts';
+import { Note } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
 import { isLater, isSpan, SPAN_DEFAULT, SPANS, type SpanSearch } from './span.ts';
 
@@ -15,19 +16,12 @@ export function useSpan(search: SpanSearch): readonly [SpanSearch, later: ReactE
   const { span = SPAN_DEFAULT, to } = search;
   const { by } = SPANS[span];
   const newest = useQuery({
-    queryKey: ['series', 'newest', by],
-    queryFn: ({ signal }) => one<Series>('series', signal, { by, limit: 1 }),
+    ...oneQuery<Series>('series', { by, limit: 1 }),
     refetchInterval: REFRESH_MS,
     enabled: to !== undefined,
   }).data?.items[0];
   if (newest === undefined || !isLater(search, newest.start)) return [search, null];
-  const words = CHAIN.charts.later(TEXT.charts.spans[span]);
-  return [
-    { span },
-    <p className="note" role="status">
-      {words}
-    </p>,
-  ];
+  return [{ span }, <Note>{CHAIN.charts.later(TEXT.charts.spans[span])}</Note>];
 }
 
 /** The lengths as links. */

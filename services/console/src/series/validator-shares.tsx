@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, type CSSProperties, type ReactElement } from 'react';
 import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api/network.ts';
-import { one } from '../api/explorer.ts';
+import { oneQuery } from '../api/explorer.ts';
 import { Chart, type ChartBucket } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
 import type { Line, LineColor } from '../design/bucket-data.ts';
@@ -13,20 +13,12 @@ import { parametersOf, stretchOf, withoutGaps, type SpanSearch } from './span.ts
 
 const REFRESH_MS = 5_000;
 /** More cannot be told apart; the others are one part. */
-const COLORS: readonly LineColor[] = [
-  '--accent',
-  '--series-2',
-  '--series-3',
-  '--series-4',
-  '--series-5',
-];
+const COLORS = ['--accent', '--series-2', '--series-3', '--series-4', '--series-5'] as const;
 
 export function ValidatorShares(props: { readonly search: SpanSearch }): ReactElement {
   const [search, later] = useSpan(props.search);
-  const parameters = parametersOf(search);
   const series = useQuery({
-    queryKey: ['series', 'validators', parameters],
-    queryFn: ({ signal }) => one<ValidatorSeries>('series/validators', signal, parameters),
+    ...oneQuery<ValidatorSeries>('series/validators', parametersOf(search)),
     refetchInterval: REFRESH_MS,
   });
   return (
@@ -92,7 +84,7 @@ function partsOf({ items }: ValidatorSeries): readonly Part[] {
     ordered.slice(COLORS.length).reduce((sum, [, blocks]) => sum + blocks, 0) +
     (made.get(null) ?? 0);
   return [
-    ...shown.map(([address, blocks], at) => ({
+    ...shown.map(([address, blocks], at): Part => ({
       address,
       color: COLORS[at] ?? '--series-rest',
       blocks,
@@ -153,13 +145,11 @@ function Shares(props: {
               : parts
                   .map(({ address }) => `${nameOf(address)}: ${madeOf(address, blocks)}`)
                   .join(', '),
-          text: (bucket) => String(bucket.all),
           isNumber: true,
         },
         ...parts.map(({ address }) => ({
           name: nameOf(address),
           cell: ({ blocks }: Bucket) => madeOf(address, blocks),
-          text: ({ blocks }: Bucket) => String(blocks.get(address) ?? 0),
           isNumber: true,
           isWide: true,
         })),

@@ -51,7 +51,7 @@ export const VERIFY = {
     chain: 'Chain id',
     genesis: 'Genesis allocation',
     uncovered: 'Not covered',
-  } as Readonly<Record<string, string>>,
+  },
   computed: (name: string): string => `${name}, computed here`,
   said: (name: string): string => `${name}, as the explorer says`,
   inBlock: 'In block',

@@ -4,15 +4,17 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import {
   Amount,
   BlockLink,
+  Button,
   Facts,
   Figures,
   Panel,
   PlainHash,
   Tag,
   Time,
+  type Named,
   type Tone,
 } from '../design/parts.tsx';
-import { grouped } from '../format.ts';
+import { grouped, wordFor } from '../format.ts';
 import { RunLink } from '../reserve/run-parts.tsx';
 import { TEXT } from '../text.ts';
 import type { Told } from './reading.ts';
@@ -57,9 +59,9 @@ export function Verify({ run: newest }: { readonly run: RecordedRun }): ReactEle
     <Panel
       title={VERIFY.title}
       aside={
-        <button type="button" className="button" onClick={isRunning ? stop : start}>
+        <Button onClick={isRunning ? stop : start}>
           {isRunning ? VERIFY.stop : shown === undefined ? VERIFY.start : VERIFY.again}
-        </button>
+        </Button>
       }
     >
       <div className="inside verify">
@@ -140,14 +142,17 @@ function Shown({ step }: { readonly step: Step }): ReactElement {
         <Tag tone={TONES[state]}>{VERIFY.states[state]}</Tag>
         <span>{VERIFY.steps[name]}</span>
       </p>
-      {shown.length > 0 && <Figures of={shown.map(shownFigure)} />}
+      {shown.length > 0 && (
+        <Figures
+          of={shown.map(([of, value]): Named => [
+            wordFor(VERIFY.figures, of),
+            <Value name={of} of={value} />,
+          ])}
+        />
+      )}
       {difference !== undefined && <Differs of={difference} />}
     </li>
   );
-}
-
-function shownFigure([name, value]: Figure): readonly [string, ReactElement] {
-  return [VERIFY.figures[name] ?? name, <Value name={name} of={value} />];
 }
 
 /** Amounts that are compared with custody. */
@@ -160,26 +165,22 @@ function Value({ name, of }: { readonly name: string; readonly of: Figure[1] }):
   return of.startsWith('0x') ? (
     <PlainHash of={of} what={of.length === 42 ? 'address' : 'hash'} />
   ) : (
-    <>{Object.entries(TEXT.reserve.statuses).find(([status]) => status === of)?.[1] ?? of}</>
+    <>{wordFor(TEXT.reserve.statuses, of)}</>
   );
 }
 
 /** The two figures that are not the same, and the block that shows it. */
 function Differs({ of }: { readonly of: Difference }): ReactElement {
   const { computed, said, height, reason } = of;
-  const name = VERIFY.figures[of.of] ?? of.of;
+  const name = wordFor(VERIFY.figures, of.of);
   return (
     <div className="bad" role="alert">
       <Facts
         of={[
-          ...(computed === ''
-            ? []
-            : [[VERIFY.computed(name), <Value name={of.of} of={computed} />] as const]),
-          ...(said === '' ? [] : [[VERIFY.said(name), <Value name={of.of} of={said} />] as const]),
-          ...(height === undefined
-            ? []
-            : [[VERIFY.inBlock, <BlockLink height={height} />] as const]),
-          ...(reason === undefined ? [] : [[VERIFY.reason, reason] as const]),
+          computed !== '' && [VERIFY.computed(name), <Value name={of.of} of={computed} />],
+          said !== '' && [VERIFY.said(name), <Value name={of.of} of={said} />],
+          height !== undefined && [VERIFY.inBlock, <BlockLink height={height} />],
+          reason !== undefined && [VERIFY.reason, reason],
         ]}
       />
     </div>

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { positionOf, statusOf, surplusOf } from '../../../../../projections/reserve/position.ts';
+import { verdictOf } from '../../../../../schemas/explorer-api/words.ts';
 import {
   coverOf,
   partsOf,
   unexplainedOf,
-  verdictOf,
 } from '../../../../../services/console/src/reserve/equation.ts';
 
 /** Figures of a run of which nobody could see why it was amber. */

@@ -1,7 +1,7 @@
 import { assert, bigInt, property } from 'fast-check';
 import { expect, test } from 'vitest';
 import { FUNCTION_CALL_TYPES } from '../../../../../schemas/function-call.ts';
-import { TYPES } from '../../../../../services/console/src/chain/types.ts';
+import { TYPES } from '../../../../../services/console/src/chain/text.ts';
 import { grouped, shortened } from '../../../../../services/console/src/format.ts';
 import {
   askedText,
