@@ -8,10 +8,6 @@ declare global {
   }
 }
 
-export function browserWallet(): Eip1193Provider | undefined {
-  return window.ethereum;
-}
-
 /** Wallets throw objects that are no errors. */
 export function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);

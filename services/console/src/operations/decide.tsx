@@ -4,9 +4,9 @@ import { useRef, useState, type FormEvent, type ReactElement } from 'react';
 import type { Decided, Proposal, Waiting } from '../../../../schemas/operations-api/answers.ts';
 import type { Wanted } from '../../../../schemas/operations-api/document.ts';
 import { ServiceError } from '../api/service.ts';
-import { messageOf } from '../browser.ts';
-import { entered } from '../design/form.ts';
-import { Amount, Facts, Panel } from '../design/parts.tsx';
+import { entered } from '../browser.ts';
+import { Amount, Button, Facts, Note, Panel, type Named } from '../design/parts.tsx';
+import { useWork } from '../design/work.ts';
 import { TEXT } from '../text.ts';
 import { ask } from './api.ts';
 import { useSession } from './session.ts';
@@ -30,15 +30,14 @@ export function Decide(props: {
   readonly of: readonly Pick<Waiting, 'id' | 'amount_usdt' | 'credit_usdt'>[];
   /** in words, and what else is told of a single one */
   readonly effects?: Readonly<Record<Verb, string>>;
-  readonly facts?: Parameters<typeof Facts>[0]['of'];
+  readonly facts?: readonly Named[];
 }): ReactElement | null {
   const { token, signer } = useSession();
   const queries = useQueryClient();
   const dialog = useRef<HTMLDialogElement>(null);
   const [asked, setAsked] = useState<Asked>();
-  const [problem, setProblem] = useState<string>();
   const [done, setDone] = useState<string>();
-  const [isSigning, setSigning] = useState(false);
+  const { isBusy, problem, run, forget } = useWork();
   const words = OPS.decide;
   const { effects = words.effects, facts = [] } = props;
 
@@ -58,14 +57,6 @@ export function Decide(props: {
     if (text !== (await decisionText(decision))) throw new Error(words.strange);
     return { ...decision, text };
   };
-  const trying = async (work: () => Promise<void>): Promise<void> => {
-    setProblem(undefined);
-    try {
-      await work();
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
-  };
   const question = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = event.currentTarget;
@@ -77,46 +68,39 @@ export function Decide(props: {
       actor: entered(form, 'actor'),
       reason: entered(form, 'reason'),
     };
-    void trying(async () => {
+    void run(async () => {
       setAsked(await propose({ ...given, verb }));
       dialog.current?.showModal();
     });
   };
   const sign = (decision: Asked): Promise<void> =>
-    trying(async () => {
-      setSigning(true);
-      try {
-        for (let [tries, made] = [1, decision]; ; tries++) {
-          const { verb, deposit_ids, actor, reason, sequence, decided_at, text } = made;
-          const signed = { verb, deposit_ids, actor, reason, sequence, decided_at };
-          const body = { ...signed, signature: await signer.sign(text) };
-          try {
-            const { appended } = await ask<Decided>('decisions', token, { body });
-            setDone(
-              appended === null
-                ? words.before
-                : words.appended(`${appended.topic}/${appended.partition}@${appended.offset}`),
-            );
-            break;
-          } catch (error) {
-            const isLate = error instanceof ServiceError && error.code === 'ledger_moved';
-            if (!isLate) throw error;
-            made = await propose(made);
-            setAsked(made);
-            // a wallet asks the person, who is told why
-            if (!signer.isHere || tries === TRIES_MAX) throw error;
-          }
+    run(async () => {
+      for (let [tries, made] = [1, decision]; ; tries++) {
+        const { verb, deposit_ids, actor, reason, sequence, decided_at, text } = made;
+        const signed = { verb, deposit_ids, actor, reason, sequence, decided_at };
+        const body = { ...signed, signature: await signer.sign(text) };
+        try {
+          const { appended } = await ask<Decided>('decisions', token, { body });
+          setDone(
+            appended === null
+              ? words.before
+              : words.appended(`${appended.topic}/${appended.partition}@${appended.offset}`),
+          );
+          break;
+        } catch (error) {
+          const isLate = error instanceof ServiceError && error.code === 'ledger_moved';
+          if (!isLate) throw error;
+          made = await propose(made);
+          setAsked(made);
+          // a wallet asks the person, who is told why
+          if (!signer.isHere || tries === TRIES_MAX) throw error;
         }
-        dialog.current?.close();
-        await queries.invalidateQueries();
-      } finally {
-        setSigning(false);
       }
+      dialog.current?.close();
+      await queries.invalidateQueries();
     });
   const note = (problem ?? done) !== undefined && (
-    <p className="note" data-tone={problem === undefined ? 'good' : undefined} role="status">
-      {problem ?? done}
-    </p>
+    <Note data-tone={problem === undefined ? 'good' : undefined}>{problem ?? done}</Note>
   );
   if (props.of.length === 0) return done === undefined ? null : <>{note}</>;
   return (
@@ -139,48 +123,31 @@ export function Decide(props: {
             {words.reject}
           </button>
         </div>
-        {asked === undefined && note}
-        {asked !== undefined && !isOpen(dialog.current) && note}
+        {dialog.current?.open !== true && note}
       </form>
-      <dialog ref={dialog} aria-label={words.title} onClose={() => setProblem(undefined)}>
+      <dialog ref={dialog} aria-label={words.title} onClose={forget}>
         {asked !== undefined && (
           <div className="inside stack">
             <h2>{words.question[asked.verb](asked.deposit_ids.length)}</h2>
             <Facts
               of={[
                 [words.effect, effects[asked.verb]],
-                ...(asked.deposit_ids.length === 1
-                  ? []
-                  : [[words.chosen, String(asked.deposit_ids.length)] as const]),
-                [OPS.deposit.arrived, <Amount of={String(asked.gross)} unit={USDT} />],
+                asked.deposit_ids.length !== 1 && [words.chosen, String(asked.deposit_ids.length)],
+                [OPS.columns.arrived, <Amount of={String(asked.gross)} unit={USDT} />],
                 [OPS.deposit.credit, <Amount of={String(asked.credit)} />],
                 ...facts,
-                ...(asked.left_out.length === 0
-                  ? []
-                  : [[words.leftOut, leftOutText(asked.left_out)] as const]),
+                asked.left_out.length > 0 && [words.leftOut, leftOutText(asked.left_out)],
               ]}
             />
             <p className="quiet">{words.text}</p>
             <pre className="text">{asked.text}</pre>
-            {problem !== undefined && (
-              <p className="note" role="alert">
-                {problem}
-              </p>
-            )}
-            {isSigning && !signer.isHere && <p className="quiet">{words.asking}</p>}
+            {problem !== undefined && <Note role="alert">{problem}</Note>}
+            {isBusy && !signer.isHere && <p className="quiet">{words.asking}</p>}
             <div className="row">
-              <button
-                type="button"
-                className="button"
-                data-main
-                disabled={isSigning}
-                onClick={() => void sign(asked)}
-              >
+              <Button data-main disabled={isBusy} onClick={() => void sign(asked)}>
                 {words.sign[asked.verb]}
-              </button>
-              <button type="button" className="button" onClick={() => dialog.current?.close()}>
-                {words.cancel}
-              </button>
+              </Button>
+              <Button onClick={() => dialog.current?.close()}>{words.cancel}</Button>
             </div>
           </div>
         )}
@@ -193,8 +160,4 @@ function leftOutText(left_out: Proposal['left_out']): string {
   return left_out
     .map(({ deposit_id: depositId, why }) => OPS.decide.leftOutOne(depositId.slice(0, 8), why))
     .join('; ');
-}
-
-function isOpen(dialog: HTMLDialogElement | null): boolean {
-  return dialog?.open === true;
 }

@@ -1,4 +1,4 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactElement } from 'react';
 import type {
   Deposit,
@@ -7,11 +7,12 @@ import type {
   Waiting as WaitingDeposit,
   WaitingList,
 } from '../../../../schemas/operations-api/answers.ts';
-import { entered } from '../design/form.ts';
+import { entered } from '../browser.ts';
+import { ages, amounts } from '../design/columns.tsx';
 import {
-  Age,
   Amount,
   Answer,
+  Button,
   Facts,
   Panel,
   PlainHash,
@@ -19,12 +20,11 @@ import {
   Tag,
   Time,
 } from '../design/parts.tsx';
-import { amountText, shortened } from '../format.ts';
+import { amountText, shortened, wordFor } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { ask } from './api.ts';
 import { Decide } from './decide.tsx';
-import { Known, recordQuery } from './known.tsx';
-import { useSession } from './session.ts';
+import { Known, RecordLink } from './known.tsx';
+import { useAsked } from './session.ts';
 import { OPS } from './text.ts';
 
 const USDT = TEXT.units.usdt;
@@ -46,14 +46,9 @@ const NO_IDS: ReadonlySet<string> = new Set();
 
 /** The deposits that wait, or all of less than an amount; those that are chosen are decided. */
 function Waiting(props: WaitingList & { readonly dust: Dust }): ReactElement {
-  const { token } = useSession();
   const [below, setBelow] = useState<string>();
   const [chosen, setChosen] = useState(NO_IDS);
-  const small = useQuery({
-    queryKey: ['waiting', token, below],
-    enabled: below !== undefined,
-    queryFn: ({ signal }) => ask<WaitingList>(`waiting?below=${below}`, token, { signal }),
-  });
+  const small = useAsked<WaitingList>(below && `waiting?below=${below}`);
   const words = OPS.deposits;
   const show = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -105,16 +100,14 @@ function Waiting(props: WaitingList & { readonly dust: Dust }): ReactElement {
         </label>
         <button className="button">{words.showBelow}</button>
         {below !== undefined && (
-          <button
-            type="button"
-            className="button"
+          <Button
             onClick={() => {
               setChosen(NO_IDS);
               setBelow(undefined);
             }}
           >
             {words.showAll}
-          </button>
+          </Button>
         )}
       </form>
       {below === undefined ? (
@@ -149,21 +142,17 @@ export function WaitingTable(props: {
       keyOf={({ id }) => id}
       empty={words.none}
       columns={[
-        ...(toggle === undefined
-          ? []
-          : [
-              {
-                name: words.choose,
-                cell: ({ id }: WaitingDeposit) => (
-                  <input
-                    type="checkbox"
-                    aria-label={words.chooseOne(id.slice(0, 8))}
-                    checked={chosen?.has(id) === true}
-                    onChange={() => toggle(id)}
-                  />
-                ),
-              },
-            ]),
+        toggle !== undefined && {
+          name: words.choose,
+          cell: ({ id }) => (
+            <input
+              type="checkbox"
+              aria-label={words.chooseOne(id.slice(0, 8))}
+              checked={chosen?.has(id) === true}
+              onChange={() => toggle(id)}
+            />
+          ),
+        },
         {
           name: words.id,
           cell: ({ id }) => (
@@ -173,20 +162,11 @@ export function WaitingTable(props: {
           ),
         },
         {
-          name: words.reason,
+          name: OPS.columns.reason,
           cell: ({ reason }) => <span className="wrapped">{reasonText(reason)}</span>,
         },
-        {
-          name: words.arrived,
-          cell: ({ amount_usdt: amountUsdt }) => <Amount of={amountUsdt} unit={USDT} />,
-          isNumber: true,
-        },
-        {
-          name: words.credit,
-          cell: ({ credit_usdt: creditUsdt }) => <Amount of={creditUsdt} />,
-          isNumber: true,
-          isWide: true,
-        },
+        amounts(OPS.columns.arrived, 'amount_usdt', { unit: USDT }),
+        amounts(words.credit, 'credit_usdt', { isWide: true }),
         {
           name: words.approvals,
           cell: ({ approvals }) => (approvals === null ? '' : words.of(approvals)),
@@ -197,23 +177,14 @@ export function WaitingTable(props: {
           cell: ({ clt_address: cltAddress }) => <PlainHash of={cltAddress} what="address" />,
           isWide: true,
         },
-        {
-          name: words.created,
-          cell: ({ created_at: createdAt }) => <Age of={createdAt} />,
-          isNumber: true,
-          isWide: true,
-        },
+        ages(words.created, 'created_at'),
       ]}
     />
   );
 }
 
 export function DepositPage({ id }: { readonly id: string }): ReactElement {
-  const { token } = useSession();
-  const deposit = useQuery({
-    queryKey: ['deposit', token, id],
-    queryFn: ({ signal }) => ask<Deposit>(`deposits/${id}`, token, { signal }),
-  });
+  const deposit = useAsked<Deposit>(`deposits/${id}`);
   return (
     <>
       <header>
@@ -237,18 +208,17 @@ function Shown({ deposit }: { readonly deposit: Deposit }): ReactElement {
           <Facts
             of={[
               [words.status, <StatusWords of={deposit} />],
-              [words.arrived, <Amount of={deposit.amount_usdt} unit={USDT} />],
+              [OPS.columns.arrived, <Amount of={deposit.amount_usdt} unit={USDT} />],
               [words.fee, <Amount of={deposit.fee_usdt} unit={USDT} />],
               [words.credit, <Amount of={deposit.credit_usdt} />],
               [words.owner, <PlainHash of={deposit.clt_address} what="address" isWhole />],
               [words.address, <PlainHash of={deposit.deposit_address} what="address" isWhole />],
               [words.transaction, <PlainHash of={deposit.tron_tx_id} what="hash" />],
-              ...(deposit.mint_tx_hash === null
-                ? []
-                : [[words.mint, <PlainHash of={deposit.mint_tx_hash} what="hash" />] as const]),
-              ...(approvedBy.length === 0
-                ? []
-                : [[words.approvedBy, approvedBy.map(shortened).join(', ')] as const]),
+              deposit.mint_tx_hash !== null && [
+                words.mint,
+                <PlainHash of={deposit.mint_tx_hash} what="hash" />,
+              ],
+              approvedBy.length > 0 && [words.approvedBy, approvedBy.map(shortened).join(', ')],
             ]}
           />
         </Panel>
@@ -269,20 +239,17 @@ function Shown({ deposit }: { readonly deposit: Deposit }): ReactElement {
 }
 
 function StatusWords({ of }: { readonly of: Deposit }): ReactElement {
-  const statuses: Readonly<Record<string, string>> = TEXT.deposits.statuses;
   const tone = of.status === 'credited' ? 'good' : of.status === 'needs_manual' ? 'warn' : 'accent';
   return (
     <>
-      <Tag tone={tone}>{statuses[of.status] ?? of.status}</Tag> {reasonText(of.reason)}{' '}
+      <Tag tone={tone}>{wordFor(TEXT.deposits.statuses, of.status)}</Tag> {reasonText(of.reason)}{' '}
       {of.rejected && <Tag tone="bad">{OPS.deposit.rejected}</Tag>}
     </>
   );
 }
 
-/** A reason that is not known here is shown as it is. */
 function reasonText(reason: string | null): string {
-  const words: Readonly<Record<string, string>> = TEXT.deposits.reasons;
-  return words[reason ?? ''] ?? reason ?? '';
+  return wordFor(TEXT.deposits.reasons, reason ?? '');
 }
 
 const AMOUNTS = new Set(['gross', 'fee', 'credit']);
@@ -298,14 +265,7 @@ function Events({ of }: { readonly of: Deposit['events'] }): ReactElement {
       columns={[
         { name: words.at, cell: ({ at }) => <Time of={at} /> },
         { name: words.event, cell: ({ event }) => event },
-        {
-          name: words.record,
-          cell: ({ topic, partition, offset }) => (
-            <a href={`#/records?${recordQuery(topic, partition, offset)}`}>
-              {topic}/{partition}@{offset}
-            </a>
-          ),
-        },
+        { name: OPS.columns.record, cell: (event) => <RecordLink {...event} /> },
         {
           name: words.details,
           cell: ({ details }) => (

@@ -3,7 +3,6 @@
  * text as EIP-191 says (personal_sign), which is what decisions in the ledger are signed as.
  */
 import { browserSigner } from '../../../../packages/wallet/src/index.ts';
-import { browserWallet } from '../browser.ts';
 import { OPS } from './text.ts';
 
 export interface Signer {
@@ -15,12 +14,8 @@ export interface Signer {
   sign(text: string): Promise<string>;
 }
 
-export function hasWallet(): boolean {
-  return browserWallet() !== undefined;
-}
-
 export async function walletSigner(): Promise<Signer> {
-  const ethereum = browserWallet();
+  const { ethereum } = window;
   if (ethereum === undefined) throw new Error(OPS.signIn.noWallet);
   const { address, signMessage } = await browserSigner(ethereum);
   return {

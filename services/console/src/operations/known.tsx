@@ -17,7 +17,17 @@ export function Known<Value>(props: {
   );
 }
 
-/** The address of a record in its topic. */
-export function recordQuery(topic: string, partition: number, offset: string): string {
-  return new URLSearchParams({ topic, partition: String(partition), from: offset }).toString();
+/** Leads to a record in its topic. */
+export function RecordLink(props: {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: string;
+}): ReactElement {
+  const { topic, partition, offset } = props;
+  const query = new URLSearchParams({ topic, partition: String(partition), from: offset });
+  return (
+    <a href={`#/records?${query.toString()}`}>
+      {topic}/{partition}@{offset}
+    </a>
+  );
 }

@@ -7,11 +7,21 @@ import type {
   ServiceHealth,
   Staged,
 } from '../../../../schemas/operations-api/answers.ts';
-import { Age, Amount, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
+import { ages, amounts } from '../design/columns.tsx';
+import {
+  Amount,
+  Answer,
+  Figures,
+  Panel,
+  Table,
+  Tag,
+  type Named,
+  type Tone,
+} from '../design/parts.tsx';
 import { durationText, grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { DustNote, WaitingTable } from './deposits.tsx';
-import { Known, recordQuery } from './known.tsx';
+import { Known, RecordLink } from './known.tsx';
 import { OPS } from './text.ts';
 
 export function OverviewPage(props: { readonly of: UseQueryResult<Operations> }): ReactElement {
@@ -47,7 +57,9 @@ function Overview(operations: Operations): ReactElement {
   return (
     <>
       <p>
-        <State problems={problems.length} />
+        <Tag tone={problems.length === 0 ? 'good' : 'bad'}>
+          {problems.length === 0 ? words.well : words.attention(problems.length)}
+        </Tag>
       </p>
       <Panel title={OPS.money.title}>
         {status.is === null ? (
@@ -84,7 +96,7 @@ function Overview(operations: Operations): ReactElement {
         <Figures
           of={[
             [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
-            [words.behind, projections === null ? '–' : behindText(projections)],
+            [words.behind, projections === null ? '–' : lagText(lagOf(projections))],
             [words.firing, firing === undefined ? '–' : String(firing.length)],
             [words.height, node === null ? '–' : grouped(node.height)],
             [words.final, node === null ? '–' : grouped(Math.max(0, node.finalized_height))],
@@ -92,19 +104,11 @@ function Overview(operations: Operations): ReactElement {
         />
       </Panel>
       <Panel title={OPS.projections.title}>
-        {projections === null ? (
-          <p className="nothing">{OPS.unknown}</p>
-        ) : (
-          <Projections of={projections} />
-        )}
+        <Projections of={projections} />
       </Panel>
       <div className="two">
         <Panel title={words.services}>
-          {services === null ? (
-            <p className="nothing">{OPS.services.none}</p>
-          ) : (
-            <Services of={services} />
-          )}
+          <Services of={services ?? []} />
         </Panel>
         <div className="stack">
           <Panel title={OPS.alerts.title}>
@@ -129,30 +133,25 @@ function Overview(operations: Operations): ReactElement {
   );
 }
 
-function State({ problems }: { readonly problems: number }): ReactElement {
-  const words = OPS.overview;
-  if (problems === 0) return <Tag tone="good">{words.well}</Tag>;
-  return <Tag tone="bad">{words.attention(problems)}</Tag>;
-}
-
 /** By the list of `ops status`, in its words. */
 function Money({ of }: { readonly of: MoneyShown }): ReactElement {
   const words = OPS.money;
-  const { amounts, states, waiting } = of;
+  const { states, waiting } = of;
   return (
     <>
-      {amounts.length + states.length === 0 ? (
+      {of.amounts.length + states.length === 0 ? (
         <p className="nothing">{words.none}</p>
       ) : (
         <Figures
           of={[
-            ...states.map(
-              ({ name, text, tone }) => [capital(name), <Tag tone={tone}>{text}</Tag>] as const,
-            ),
-            ...amounts.map(
-              ({ name, amount, unit }) =>
-                [capital(name), <Amount of={amount} unit={unit} />] as const,
-            ),
+            ...states.map(({ name, text, tone }): Named => [
+              capital(name),
+              <Tag tone={tone}>{text}</Tag>,
+            ]),
+            ...of.amounts.map(({ name, amount, unit }): Named => [
+              capital(name),
+              <Amount of={amount} unit={unit} />,
+            ]),
           ]}
         />
       )}
@@ -164,15 +163,11 @@ function Money({ of }: { readonly of: MoneyShown }): ReactElement {
           empty={OPS.deposits.none}
           columns={[
             {
-              name: words.reason,
+              name: OPS.columns.reason,
               cell: ({ reason }) => <span className="wrapped">{capital(reason)}</span>,
             },
             { name: words.deposits, cell: ({ deposits }) => grouped(deposits), isNumber: true },
-            {
-              name: words.arrived,
-              cell: ({ amount }) => <Amount of={amount} unit={TEXT.units.usdt} />,
-              isNumber: true,
-            },
+            amounts(OPS.columns.arrived, 'amount', { unit: TEXT.units.usdt }),
           ]}
         />
       )}
@@ -195,7 +190,7 @@ function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactEleme
       columns={[
         { name: words.name, cell: ({ name }) => name },
         {
-          name: words.state,
+          name: OPS.columns.state,
           cell: ({ status, phase, message }) => (
             <span title={message ?? undefined}>
               <Tag tone={status === 'ready' && message !== null ? 'bad' : toneOf(status)}>
@@ -282,23 +277,23 @@ function lagOf(positions: readonly Position[]): bigint | undefined {
   return positions.reduce((sum, { lag }) => sum + BigInt(lag ?? 0), 0n);
 }
 
-function behindText(positions: readonly Position[]): string {
-  const lag = lagOf(positions);
+function lagText(lag: bigint | undefined): string {
   return lag === undefined ? '–' : grouped(lag);
 }
 
-function Projections({ of }: { readonly of: readonly Position[] }): ReactElement {
+/** null: not known */
+function Projections({ of }: { readonly of: readonly Position[] | null }): ReactElement {
   const words = OPS.projections;
   return (
     <Table
       label={words.title}
-      items={rowsOf(of)}
+      items={rowsOf(of ?? [])}
       keyOf={({ name }) => name}
-      empty={words.none}
+      empty={of === null ? OPS.unknown : words.none}
       columns={[
-        { name: words.name, cell: ({ name }) => name },
+        { name: OPS.columns.projection, cell: ({ name }) => name },
         {
-          name: words.state,
+          name: OPS.columns.state,
           cell: ({ lag, isLoading }) => {
             if (isLoading) return <Tag tone="warn">{words.loading}</Tag>;
             if (lag === undefined) return <Tag>{OPS.unknown}</Tag>;
@@ -306,14 +301,10 @@ function Projections({ of }: { readonly of: readonly Position[] }): ReactElement
             return <Tag tone="good">{lag === 0n ? words.current : words.late}</Tag>;
           },
         },
-        {
-          name: words.behind,
-          cell: ({ lag }) => (lag === undefined ? '–' : grouped(lag)),
-          isNumber: true,
-        },
+        { name: words.behind, cell: ({ lag }) => lagText(lag), isNumber: true },
         { name: words.rate, cell: ({ rate }) => grouped(rate), isNumber: true },
         {
-          name: words.records,
+          name: OPS.columns.records,
           cell: ({ records }) => grouped(records),
           isNumber: true,
           isWide: true,
@@ -342,15 +333,10 @@ function Alerts(props: {
       columns={[
         { name: words.name, cell: ({ name }) => name },
         {
-          name: words.state,
+          name: OPS.columns.state,
           cell: ({ state }) => <Tag tone={state === 'firing' ? 'bad' : 'warn'}>{state}</Tag>,
         },
-        {
-          name: words.since,
-          cell: ({ since }) => <Age of={since} />,
-          isNumber: true,
-          isWide: true,
-        },
+        ages(words.since, 'since'),
         { name: words.text, cell: ({ text }) => <span className="wrapped">{text}</span> },
       ]}
     />
@@ -370,25 +356,13 @@ function Quarantine(props: {
       }
       empty={words.none}
       columns={[
-        { name: words.projection, cell: ({ projection }) => projection },
+        { name: OPS.columns.projection, cell: ({ projection }) => projection },
+        { name: OPS.columns.record, cell: (record) => <RecordLink {...record} /> },
         {
-          name: words.record,
-          cell: ({ topic, partition, offset }) => (
-            <a href={`#/records?${recordQuery(topic, partition, offset)}`}>
-              {topic}/{partition}@{offset}
-            </a>
-          ),
-        },
-        {
-          name: words.state,
+          name: OPS.columns.state,
           cell: ({ state }) => <Tag tone={state === 'halts' ? 'bad' : 'plain'}>{state}</Tag>,
         },
-        {
-          name: words.found,
-          cell: ({ found_at: foundAt }) => <Age of={foundAt} />,
-          isNumber: true,
-          isWide: true,
-        },
+        ages(words.found, 'found_at'),
         { name: words.error, cell: ({ error }) => <span className="wrapped">{error}</span> },
       ]}
     />
@@ -404,17 +378,24 @@ function Rebuilds({ of }: { readonly of: readonly Staged[] }): ReactElement {
       keyOf={({ projection, task }) => `${projection} ${task}`}
       empty={words.none}
       columns={[
-        { name: words.projection, cell: ({ projection, version }) => `${projection} v${version}` },
+        {
+          name: OPS.columns.projection,
+          cell: ({ projection, version }) => `${projection} v${version}`,
+        },
         { name: words.task, cell: ({ task }) => task },
         {
-          name: words.state,
+          name: OPS.columns.state,
           cell: ({ state, by }) => (
             <span title={by ?? undefined}>
               <Tag tone={state === 'stopped' ? 'warn' : 'accent'}>{words.states[state]}</Tag>
             </span>
           ),
         },
-        { name: words.records, cell: ({ records }) => grouped(BigInt(records)), isNumber: true },
+        {
+          name: OPS.columns.records,
+          cell: ({ records }) => grouped(BigInt(records)),
+          isNumber: true,
+        },
         { name: words.part, cell: (staged) => <Part of={staged} />, isWide: true },
       ]}
     />

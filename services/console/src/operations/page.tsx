@@ -1,15 +1,16 @@
 /** The frame: sign-in first, then the pages under one bar. */
-import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, type ReactElement } from 'react';
 import type { Operations } from '../../../../schemas/operations-api/answers.ts';
 import { ServiceError } from '../api/service.ts';
 import icon from '../design/icon.svg';
+import { Button } from '../design/parts.tsx';
 import { localClock, shortened } from '../format.ts';
 import { ask } from './api.ts';
 import { DepositPage, DepositsPage } from './deposits.tsx';
 import { OverviewPage } from './overview.tsx';
 import { RecordsPage } from './records.tsx';
-import { SessionContext, usePlace, useSession, type SignedIn } from './session.ts';
+import { SessionContext, useAsked, usePlace, type SignedIn } from './session.ts';
 import { SignIn } from './sign-in.tsx';
 import { OPS } from './text.ts';
 
@@ -88,9 +89,7 @@ function Bar(props: {
             </nav>
             <span className="session quiet">
               {OPS.session.until(shortened(session.operator), localClock(session.expires_at))}
-              <button type="button" className="button" onClick={props.onSignOut}>
-                {OPS.session.out}
-              </button>
+              <Button onClick={props.onSignOut}>{OPS.session.out}</Button>
             </span>
           </>
         )}
@@ -103,7 +102,7 @@ const DEPOSIT = /^\/deposits\/([0-9a-f-]{36})$/;
 
 function Pages(props: { readonly onEnded: (why: string) => void }): ReactElement {
   const { path } = usePlace();
-  const operations = useOperations();
+  const operations = useAsked<Operations>('operations');
   const { error } = operations;
   const isEnded = error instanceof ServiceError && error.status === 401;
   const { onEnded } = props;
@@ -115,12 +114,4 @@ function Pages(props: { readonly onEnded: (why: string) => void }): ReactElement
   if (path === '/deposits') return <DepositsPage of={operations} />;
   if (path === '/records') return <RecordsPage />;
   return <OverviewPage of={operations} />;
-}
-
-function useOperations(): UseQueryResult<Operations> {
-  const { token } = useSession();
-  return useQuery({
-    queryKey: ['operations', token],
-    queryFn: ({ signal }) => ask<Operations>('operations', token, { signal }),
-  });
 }

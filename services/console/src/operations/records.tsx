@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent, type ReactElement } from 'react';
 import type { RecordLine, TopicList } from '../../../../schemas/operations-api/answers.ts';
-import { entered } from '../design/form.ts';
-import { Age, Panel, Table, Tag } from '../design/parts.tsx';
+import { enteredOf } from '../browser.ts';
+import { Age, Button, Note, Panel, Table, Tag } from '../design/parts.tsx';
 import { shortened } from '../format.ts';
 import { ask } from './api.ts';
 import { followRecords, KEPT, placeOf, withNewest } from './record-stream.ts';
@@ -31,12 +31,8 @@ export function RecordsPage(): ReactElement {
 /** The filters go into the address, which shows them. */
 function apply(event: FormEvent<HTMLFormElement>): void {
   event.preventDefault();
-  const form = event.currentTarget;
-  const given = FILTERS.flatMap((name) => {
-    const value = entered(form, name);
-    return value === '' ? [] : [[name, value]];
-  });
-  location.hash = `#/records?${new URLSearchParams(given).toString()}`;
+  const given = new URLSearchParams(enteredOf(event.currentTarget, FILTERS));
+  location.hash = `#/records?${given.toString()}`;
 }
 
 function Filters({ of }: { readonly of: URLSearchParams }): ReactElement {
@@ -114,12 +110,7 @@ function Records({ query }: { readonly query: string }): ReactElement {
     void followRecords(query, token, listener, stop.signal);
     return () => stop.abort();
   }, [query, token]);
-  if (refused !== undefined)
-    return (
-      <p className="note" role="alert">
-        {refused}
-      </p>
-    );
+  if (refused !== undefined) return <Note role="alert">{refused}</Note>;
   return (
     <div className="two">
       <Panel
@@ -129,9 +120,7 @@ function Records({ query }: { readonly query: string }): ReactElement {
             <Tag tone={wait !== undefined ? 'warn' : isHeld ? 'plain' : 'good'}>
               {wait !== undefined ? words.waiting(wait) : isHeld ? words.held : words.live}
             </Tag>
-            <button type="button" className="button" onClick={() => setHeld(!isHeld)}>
-              {isHeld ? words.go : words.pause}
-            </button>
+            <Button onClick={() => setHeld(!isHeld)}>{isHeld ? words.go : words.pause}</Button>
           </span>
         }
       >

@@ -1,10 +1,10 @@
-import { useState, type FormEvent, type ReactElement } from 'react';
+import type { FormEvent, ReactElement } from 'react';
 import type { Challenge, Session } from '../../../../schemas/operations-api/answers.ts';
-import { messageOf } from '../browser.ts';
-import { entered } from '../design/form.ts';
-import { Panel } from '../design/parts.tsx';
+import { entered } from '../browser.ts';
+import { Button, Note, Panel } from '../design/parts.tsx';
+import { useWork } from '../design/work.ts';
 import { ask } from './api.ts';
-import { fileSigner, hasWallet, keySigner, walletSigner, type Signer } from './keys.ts';
+import { fileSigner, keySigner, walletSigner, type Signer } from './keys.ts';
 import type { SignedIn } from './session.ts';
 import { isSignIn } from './signed-texts.ts';
 import { OPS } from './text.ts';
@@ -14,25 +14,19 @@ export function SignIn(props: {
   readonly onSession: (session: SignedIn) => void;
 }): ReactElement {
   const words = OPS.signIn;
-  const [problem, setProblem] = useState<string>();
-  const [isWorking, setWorking] = useState(false);
-  const signIn = async (signerOf: () => Promise<Signer>): Promise<void> => {
-    setProblem(undefined);
-    setWorking(true);
-    try {
+  const hasWallet = window.ethereum !== undefined;
+  const { isBusy, problem, run } = useWork();
+  const signIn = (signerOf: () => Promise<Signer>): void =>
+    void run(async () => {
       const signer = await signerOf();
       props.onSession({ ...(await open(signer)), signer });
-    } catch (error) {
-      setProblem(messageOf(error));
-      setWorking(false);
-    }
-  };
+    });
   const byKey = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = event.currentTarget;
     const key = entered(form, 'key');
     form.reset();
-    void signIn(() => keySigner(key));
+    signIn(() => keySigner(key));
   };
   const byFile = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
@@ -41,35 +35,22 @@ export function SignIn(props: {
     const [file, password] = [data.get('file'), data.get('password')];
     form.reset();
     if (!(file instanceof File) || typeof password !== 'string') return;
-    void signIn(async () => fileSigner(await file.text(), password));
+    signIn(async () => fileSigner(await file.text(), password));
   };
-  const shown = problem ?? (isWorking ? undefined : props.note);
+  const shown = problem ?? (isBusy ? undefined : props.note);
   return (
     <div className="sign-in">
       <h1>{words.title}</h1>
       <p className="quiet">{words.intro}</p>
-      {shown !== undefined && (
-        <p className="note" role="alert">
-          {shown}
-        </p>
-      )}
-      {isWorking && (
-        <p className="note" role="status">
-          {words.working}
-        </p>
-      )}
+      {shown !== undefined && <Note role="alert">{shown}</Note>}
+      {isBusy && <Note>{words.working}</Note>}
       <Panel title={words.wallet}>
         <div className="inside stack">
-          <p className="quiet">{hasWallet() ? words.walletHow : words.noWallet}</p>
-          {hasWallet() && (
-            <button
-              type="button"
-              className="button"
-              disabled={isWorking}
-              onClick={() => void signIn(walletSigner)}
-            >
+          <p className="quiet">{hasWallet ? words.walletHow : words.noWallet}</p>
+          {hasWallet && (
+            <Button disabled={isBusy} onClick={() => signIn(walletSigner)}>
               {words.useWallet}
-            </button>
+            </Button>
           )}
         </div>
       </Panel>
@@ -84,7 +65,7 @@ export function SignIn(props: {
             {words.password}
             <input name="password" type="password" autoComplete="off" required />
           </label>
-          <button className="button" disabled={isWorking}>
+          <button className="button" disabled={isBusy}>
             {words.useFile}
           </button>
         </form>
@@ -101,7 +82,7 @@ export function SignIn(props: {
             aria-label={words.key}
             placeholder="0x…"
           />
-          <button className="button" disabled={isWorking}>
+          <button className="button" disabled={isBusy}>
             {words.useKey}
           </button>
         </form>
