@@ -84,7 +84,8 @@ export class Engine {
         const code = typeof error?.code === 'number' ? error.code : -1;
         resolve({ code: error === null ? 0 : code, stdout, stderr });
       });
-      stdin?.end(input);
+      // a program that ends before it has read this says why by its code
+      stdin?.on('error', () => undefined).end(input);
     });
   }
 
