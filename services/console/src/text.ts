@@ -304,7 +304,18 @@ export const TEXT = {
       ledger: 'All records of the ledger that it knew:',
       audit: 'Every run once more, from the logs alone; I12 says whether the figures are those:',
     },
-    runOf: 'as the treasury says, in a run',
+    // the names are entries of docs/operations/runbook.md
+    next: {
+      mismatch:
+        'Nothing is minted until a run has no mismatch: deposits are recorded and wait. Holders have nothing to do; operators follow ReserveMismatch of the runbook.',
+      uncovered:
+        'Nothing is minted until custody covers all: deposits are recorded and wait. Holders have nothing to do; operators follow ReserveUncovered of the runbook.',
+      over_backed_drift:
+        'No mint waits for this. Holders have nothing to do unless a payment of theirs shows nowhere; operators follow ReserveDrift of the runbook.',
+      old: 'Deposits are recorded, and may wait for the next run. Holders have nothing to do; operators follow ReserveOld of the runbook.',
+      unavailable:
+        'Deposits may wait until the treasury answers. Holders have nothing to do; operators follow ServiceDown of the runbook.',
+    },
     unavailable: (error: string): string => `the treasury does not answer: ${error}`,
     none: 'No run yet.',
     notConfigured: 'This deployment has no treasury.',

@@ -46,7 +46,7 @@ function Lit(props: {
   readonly light: Light | undefined;
 }): ReactElement {
   const { run } = props;
-  const { mark, word } = props.light ?? {};
+  const { mark, word, next } = props.light ?? {};
   const reasons = useReasons(run);
   const words = TEXT.reserve;
   return (
@@ -68,6 +68,7 @@ function Lit(props: {
           ],
         ]}
       />
+      {next !== undefined && <p className="moment">{next}</p>}
     </>
   );
 }

@@ -22,6 +22,8 @@ export interface Light {
   /** undefined: nothing is known, or there is no treasury */
   readonly mark: Mark | undefined;
   readonly word: string;
+  /** the next step of a holder and of an operator; none: there is no cause for one */
+  readonly next?: string;
 }
 
 type Said = Pick<RecordedRun, 'status' | 'run_at'>;
@@ -47,15 +49,17 @@ function worstOf(run: Known['run'], said: Said | null): RunStatus | 'uncovered' 
 /** A shortfall stays one while nobody answers; a cover has to be recent, and confirmed now. */
 export function lightOf({ is_down: isDown, reserve, run }: Known, now: number): Light {
   const words = CHAIN.tabs;
+  const { next } = TEXT.reserve;
   if (isDown) return { mark: 'bad', word: words.unknown };
   if (reserve?.configured !== true) return { mark: undefined, word: words.unknown };
   const verdict = worstOf(run, reserve.last_run);
   const isShort = verdict === 'mismatch' || verdict === 'uncovered';
   const word = TEXT.reserve.statuses[verdict];
-  if (!reserve.available) return { mark: isShort ? 'bad' : 'warn', word: words.unknown };
-  if (isShort) return { mark: 'bad', word };
-  if (!isRecent(run, now)) return { mark: 'warn', word: words.old };
-  if (verdict !== 'ok') return { mark: 'warn', word };
+  if (isShort)
+    return { mark: 'bad', word: reserve.available ? word : words.unknown, next: next[verdict] };
+  if (!reserve.available) return { mark: 'warn', word: words.unknown, next: next.unavailable };
+  if (!isRecent(run, now)) return { mark: 'warn', word: words.old, next: next.old };
+  if (verdict !== 'ok') return { mark: 'warn', word, next: next[verdict] };
   // an older gateway does not say what is uncovered
   return isWhole(run) ? { mark: 'good', word: words.covered } : { mark: undefined, word };
 }

@@ -8,7 +8,7 @@ import { SEEN_BY_ICON, useReserve } from '../api/health.ts';
 import { useMark } from '../design/lamp.tsx';
 import { Pager } from '../design/pager.tsx';
 import { amounts, BLOCK } from '../design/columns.tsx';
-import { Age, Amount, Answer, AnswerPanel, Panel, Table, Tag, Time } from '../design/parts.tsx';
+import { Amount, Answer, AnswerPanel, Panel, Table, Tag, Time } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
@@ -32,7 +32,7 @@ export function ReservePage(): ReactElement {
   const listed = useQuery(pageQuery<RecordedRun>('reserve/runs', { cursor, limit: ROWS }));
   return (
     <>
-      <LightHeading of={newest} />
+      <Light of={newest} />
       <Answer of={newest}>{({ items }) => <Newest runs={items} />}</Answer>
       <AnswerPanel title={TEXT.reserve.runs} of={listed}>
         {({ items, older }) => (
@@ -46,33 +46,25 @@ export function ReservePage(): ReactElement {
   );
 }
 
-/** The clock moves the heading alone. */
-function LightHeading(props: { readonly of: UseQueryResult<Page<RecordedRun>> }): ReactElement {
-  const { mark, word = CHAIN.tabs.unknown } = useLight(props.of) ?? {};
-  useMark(mark);
-  const { title } = TEXT.reserve;
-  return (
-    <Heading title={title} tab={CHAIN.tabs.of(title, word)}>
-      <Now />
-    </Heading>
-  );
-}
-
-/** The status as the treasury says it now. */
-function Now(): ReactElement | null {
+/** The reserve as one light, and the next step of who reads it. The clock moves these alone. */
+function Light(props: { readonly of: UseQueryResult<Page<RecordedRun>> }): ReactElement {
   const { data } = useReserve();
+  const light = useLight(props.of);
+  const { mark, word = CHAIN.tabs.unknown, next } = light ?? {};
+  useMark(mark);
   const words = TEXT.reserve;
-  if (data === undefined) return null;
-  if (!data.configured) return <Tag>{words.notConfigured}</Tag>;
-  if (!data.available) return <Tag tone="bad">{words.unavailable(data.error)}</Tag>;
-  return data.last_run === null ? (
-    <Tag>{words.none}</Tag>
-  ) : (
+  const said =
+    data?.configured === false
+      ? words.notConfigured
+      : data?.available === false
+        ? words.unavailable(data.error)
+        : light?.word;
+  return (
     <>
-      <StatusTag of={data.last_run.status} />
-      <span className="quiet">
-        {words.runOf} <Age of={data.last_run.run_at} /> {TEXT.deposits.ago}
-      </span>
+      <Heading title={words.title} tab={CHAIN.tabs.of(words.title, word)}>
+        {said !== undefined && <Tag tone={mark ?? 'plain'}>{said}</Tag>}
+      </Heading>
+      {next !== undefined && <p className="quiet">{next}</p>}
     </>
   );
 }

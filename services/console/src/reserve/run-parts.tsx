@@ -94,7 +94,7 @@ export function Equation(props: {
   const parts = partsOf(run);
   const largest = parts.reduce((most, [, of]) => (of > most ? of : most), 1n);
   return (
-    <Panel title={words.equation} aside={<StatusTag of={verdictOf(run)} />}>
+    <Panel title={words.equation}>
       <p className="inside">
         <Cover run={run} />; {[words.statuses[run.status], ...reasonsOf(run, tolerance)].join(', ')}
         .

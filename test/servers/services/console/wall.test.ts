@@ -278,10 +278,32 @@ test.each<readonly [string, Partial<RecordedRun>, Mark, string]>([
   await page.getByRole('link', { name: TEXT.nav.chain, exact: true }).click();
   await expect.poll(() => page.title()).toBe('Chain · CLT');
   await expect.poll(() => iconOf(opened.page)).toBe(mark);
+  const steps = Object.values(TEXT.reserve.next);
+  const shown = (text: string): readonly string[] => steps.filter((step) => text.includes(step));
+  expect(shown(await part(TEXT.reserve.title).innerText())).toHaveLength(mark === 'good' ? 0 : 1);
   if (mark !== 'good') expect(await part(TEXT.reserve.title).innerText()).toContain(word);
   expect(await part(TEXT.reserve.title).locator('.figures dd').allInnerTexts()).not.toContain('');
   await page.getByRole('link', { name: TEXT.nav.validators, exact: true }).click();
   await expect.poll(() => iconOf(opened.page)).toBeUndefined();
+});
+
+function minutesAgo(minutes: number): string {
+  return new Date(Date.now() - minutes * 60_000).toISOString();
+}
+
+test('the page of the reserve says one state and one age of its newest run', async () => {
+  const { page, show } = opened;
+  run = runOf({ run_at: minutesAgo(5) });
+  const newer = { ...run, run_at: minutesAgo(3), status: 'mismatch' };
+  reserve = { ...Object(reserve), last_run: newer };
+  await show('/reserve');
+  const equation = page.getByRole('region', { name: TEXT.reserve.equation });
+  await expect.poll(() => equation.innerText()).toMatch(/ 5 min ago/);
+  const header = page.locator('main header').first();
+  await expect.poll(() => header.locator('.tag').allInnerTexts()).toEqual(['mismatch']);
+  expect(await page.locator('main').innerText()).toContain(TEXT.reserve.next.mismatch);
+  expect(await page.getByText(/ago/).count()).toBe(1);
+  expect(await equation.locator('.tag').count()).toBe(0);
 });
 
 test('the icon goes on to tell of the reserve while the tab is hidden', async () => {
