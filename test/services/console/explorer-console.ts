@@ -69,9 +69,23 @@ const LISTS = {
   ],
   completedTripsUpdated: [{ txHash: HASH, fare: LONG }],
 };
+const RIDE = {
+  rideRequestTxHash: HASH,
+  tripTxHash: null,
+  fare: LONG,
+  fare_paid: '0',
+  passenger: ACCOUNT,
+  driver: null,
+};
 
-/** The page has a hub with one ride of each kind, or with none at all. */
-export async function addHub(page: Page, { url }: ExplorerServer, isEmpty = false): Promise<void> {
+/** The page has a hub with one ride of each kind, or with none at all; `ride` is the only story. */
+export async function addHub(
+  page: Page,
+  { url }: ExplorerServer,
+  isEmpty = false,
+  ride?: object,
+): Promise<void> {
+  const story = ride && { ...ROUTE, ...RIDE, ...ride };
   const services = { hub_url: url, deposits_url: null, tiles_url: null, tron_url: null };
   await page.route('**/console.json', (route) =>
     route.fulfill({ json: { chain_id: 7_777, ...services } }),
@@ -83,7 +97,7 @@ export async function addHub(page: Page, { url }: ExplorerServer, isEmpty = fals
       if (type === 'ping') socket.send(JSON.stringify({ type: 'pong' }));
       if (type !== 'subscribe') return;
       const asked = Object.entries(LISTS).find(([name]) => String(payload.query).includes(name));
-      const result = isEmpty ? [] : (asked?.[1] ?? null);
+      const result = isEmpty ? [] : (asked?.[1] ?? story ?? null);
       socket.send(JSON.stringify({ type: 'next', id, payload: { data: { result } } }));
     });
   });

@@ -23,6 +23,11 @@ export interface Judged {
   readonly head_height: number | undefined;
 }
 
+/** False where it is not known. */
+export function isFinal(height: number, { final_height: final = -1 }: Judged): boolean {
+  return height <= final;
+}
+
 /** The confirmations of a block, and how many make it final; undefined: not known. */
 export function confirmationsOf(
   height: number,

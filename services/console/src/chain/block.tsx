@@ -4,7 +4,7 @@ import { useState, type ReactElement } from 'react';
 import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
 import { blockTitle } from '../../../../schemas/explorer-api/words.ts';
 import { blockTransactions } from '../api/chain.ts';
-import { judgedOne, type Judged } from '../api/finality.ts';
+import { isFinal, judgedOne, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
 import {
   AddressLink,
@@ -71,7 +71,9 @@ function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElemen
   });
   return (
     <>
-      {block.hash !== first && <Note>{TEXT.block.replaced(shortened(first))}</Note>}
+      {block.hash !== first && !isFinal(height, block) && (
+        <Note>{TEXT.block.replaced(shortened(first))}</Note>
+      )}
       <section className="panel" aria-label={blockTitle(height)}>
         <Facts
           of={[

@@ -11,7 +11,7 @@ import {
 } from 'react';
 import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 import { readChain, type Chain } from '../api/chain.ts';
-import { judged, type Judged } from '../api/finality.ts';
+import { isFinal, judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import { keepAwake } from '../browser.ts';
 import { later, WithService } from '../design/later.tsx';
@@ -99,6 +99,7 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
   const { stats, final_height: final } = of;
   const strip = useMemo(() => <Strip live={live} final={final} />, [live, final]);
   const height = of.blocks[0]?.height;
+  const replaced = [...live.orphans.keys()].filter((each) => !isFinal(each, of));
   return (
     <>
       <Panel
@@ -128,8 +129,8 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
             [TEXT.home.validators, grouped(stats.active_validators)],
           ]}
         />
-        {live.orphans.size > 0 && (
-          <Note>{TEXT.home.reorganised(grouped(Math.min(...live.orphans.keys())))}</Note>
+        {replaced.length > 0 && (
+          <Note>{TEXT.home.reorganised(grouped(Math.min(...replaced)))}</Note>
         )}
         {strip}
       </Panel>

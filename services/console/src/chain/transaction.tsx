@@ -3,7 +3,7 @@ import { useParams } from '@tanstack/react-router';
 import { useState, type ReactElement, type ReactNode } from 'react';
 import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
 import { sentenceOf, transactionTitle } from '../../../../schemas/explorer-api/words.ts';
-import { judgedOne, type Judged } from '../api/finality.ts';
+import { isFinal, judgedOne, type Judged } from '../api/finality.ts';
 import type { Ride } from '../api/hub.ts';
 import { Heading } from '../design/heading.tsx';
 import { later } from '../design/later.tsx';
@@ -59,7 +59,9 @@ function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElemen
   const isMoved = of.block_height !== first.block_height || of.tx_index !== first.tx_index;
   return (
     <>
-      {isMoved && <Note>{CHAIN.place.moved(grouped(first.block_height), first.tx_index)}</Note>}
+      {isMoved && !isFinal(of.block_height, of) && (
+        <Note>{CHAIN.place.moved(grouped(first.block_height), first.tx_index)}</Note>
+      )}
       <section className="panel answer" aria-label={CHAIN.answer.title}>
         <Sentence of={of} followed={followed} />
         <Confirmations height={of.block_height} of={of} />

@@ -3,7 +3,7 @@ import { useQueries } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useEffect, type ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
-import { judgedOne, type Judged } from '../api/finality.ts';
+import { isFinal, judgedOne, type Judged } from '../api/finality.ts';
 import {
   RIDE,
   STEPS_MAX,
@@ -48,7 +48,7 @@ const STEP_TONES: Readonly<Record<StepName, Tone>> = {
   offered: 'plain',
   accepted: 'accent',
   paid: 'good',
-  cancelled: 'warn',
+  cancelled: 'plain',
 };
 
 export function StoryPage(): ReactElement {
@@ -174,8 +174,8 @@ function Followable(props: {
   readonly onRide: (followed: Followed | undefined) => void;
 }): ReactElement {
   const { ride, onRide } = props;
-  const isFinal = useSteps(ride).every(({ is_final }) => is_final);
-  useEffect(() => onRide({ ride, is_final: isFinal }), [ride, isFinal, onRide]);
+  const areFinal = useSteps(ride).every(({ is_final }) => is_final);
+  useEffect(() => onRide({ ride, is_final: areFinal }), [ride, areFinal, onRide]);
   return (
     <div className="inside">
       <p>
@@ -186,15 +186,14 @@ function Followable(props: {
   );
 }
 
-/** A state that is settled is green once all its steps are. */
+/** Amber until all steps are final. */
 export function StatusTag({ of }: { readonly of: Ride }): ReactElement {
   const steps = useSteps(of);
-  const isFinal = steps.every(({ is_final }) => is_final);
-  const tone = STATUS_TONES[of.status];
+  const areFinal = steps.every(({ is_final }) => is_final);
   return (
     <>
-      <Tag tone={isFinal || tone !== 'good' ? tone : 'warn'}>{TEXT.ride.statuses[of.status]}</Tag>
-      {!isFinal && <span className="unit"> {TEXT.ride.open}</span>}
+      <Tag tone={areFinal ? STATUS_TONES[of.status] : 'warn'}>{TEXT.ride.statuses[of.status]}</Tag>
+      {!areFinal && <span className="unit"> {TEXT.ride.open}</span>}
     </>
   );
 }
@@ -217,7 +216,7 @@ interface Step {
 }
 
 function isSettled(transaction: (Transaction & Judged) | undefined): boolean {
-  return transaction !== undefined && transaction.block_height <= (transaction.final_height ?? -1);
+  return transaction !== undefined && isFinal(transaction.block_height, transaction);
 }
 
 /** The steps as the explorer has them: it knows which are final. */
@@ -246,9 +245,9 @@ export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
       <Timeline
         label={TEXT.ride.steps}
         next={nextOf(ride)}
-        of={steps.map(({ is: step, transaction, is_final: isFinal }) => ({
+        of={steps.map(({ is: step, transaction, is_final: isDone }) => ({
           key: step.tx_hash,
-          tone: isFinal || STEP_TONES[step.step] !== 'good' ? STEP_TONES[step.step] : 'warn',
+          tone: isDone ? STEP_TONES[step.step] : 'warn',
           name: TEXT.ride.stepNames[step.step],
           amount: step.amount === null ? undefined : <Amount of={step.amount} />,
           facts: <StepFacts step={step} transaction={transaction} />,

@@ -6,6 +6,7 @@ import { SERIES_ITEM } from '../../../../schemas/explorer-api/network.ts';
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
 import { mostFrequent } from '../../../projections/explorer/seeded-rows.ts';
 import {
+  addHub,
   BLOCKS,
   NEWEST,
   openExplorerConsole,
@@ -39,11 +40,16 @@ afterEach(async () => {
   await context?.close();
 });
 
-async function show(path: string, finalHeight: number): Promise<void> {
+/** The explorer says from now on that blocks up to this height are final. */
+async function say(finalHeight: number): Promise<void> {
   const indexed = { height: NEWEST, finalized_height: finalHeight };
   await page.route('**/api/v1/status*', (route) =>
     route.fulfill({ json: { head: indexed, indexed, lag_blocks: 0, projections: [] } }),
   );
+}
+
+async function show(path: string, finalHeight: number): Promise<void> {
+  await say(finalHeight);
   await page.goto(world.explorer.url + path);
 }
 
@@ -113,11 +119,10 @@ test('a block that is replaced before its transactions are read shows none of ot
   expect(await panel.locator('tbody tr').count()).toBe(0);
 });
 
-test('the page of a transaction says that a reorganisation moved it', async () => {
-  const { rows } = await world.writer.query<{ readonly hash: string }>(
-    "SELECT encode(hash, 'hex') AS hash FROM explorer.transactions ORDER BY seq DESC LIMIT 1",
-  );
-  const hash = `0x${rows[0]?.hash}`;
+const LATEST = BLOCKS.flatMap(({ transactions }) => transactions).slice(-5);
+
+test('the page of a transaction says that a reorganisation moved it, until it is final', async () => {
+  const hash = toHex(LATEST.at(-1)?.hash ?? Buffer.alloc(32));
   let tx_index = 2;
   await page.route(`**/api/v1/transactions/${hash}*`, async (route) => {
     const response = await route.fetch();
@@ -130,7 +135,51 @@ test('the page of a transaction says that a reorganisation moved it', async () =
   await expect
     .poll(() => page.locator('.note').allInnerTexts())
     .toEqual([expect.stringMatching(/moved this transaction .* it was number 2 of block /)]);
+  await say(NEWEST);
+  await expect.poll(() => page.locator('.answer .tag').allInnerTexts()).toEqual(['final']);
+  expect(await page.locator('.note').count()).toBe(0);
 });
+
+test('the page of a block that was replaced says so until the new one is final', async () => {
+  const asked = new RegExp(String.raw`/api/v1/blocks/${NEWEST}(?:\?|$)`);
+  await page.route(asked, async (route) => {
+    const response = await route.fetch();
+    const json = { ...(await response.json()), hash: `0x${'ab'.repeat(32)}` };
+    await route.fulfill({ response, json });
+  });
+  await show(`/blocks/${NEWEST}`, NEWEST - 3);
+  await expect.poll(() => page.locator('main h1').innerText()).toBe(`Block ${NEWEST}`);
+  await page.unroute(asked);
+  await expect
+    .poll(() => page.locator('.note').allInnerTexts())
+    .toEqual([expect.stringContaining('A reorganisation replaced block')]);
+  await say(NEWEST);
+  await expect.poll(() => page.locator('.note').count()).toBe(0);
+});
+
+test.each(['open', 'withdrawn', 'active', 'completed', 'cancelled'])(
+  'a ride that is %s is amber until all its steps are final, and so is each step',
+  async (status) => {
+    const names = ['requested', 'offered', 'accepted', 'paid', 'cancelled'];
+    const steps = LATEST.map(({ hash, block_height }, at) => ({
+      step: names[at],
+      tx_hash: toHex(hash),
+      block_height,
+      amount: null,
+    }));
+    await addHub(page, world.explorer, false, { status, steps });
+    await show(`/market/trips/0x${'ab'.repeat(32)}`, (LATEST[0]?.block_height ?? 0) - 1);
+    const tones = async (): Promise<ReadonlySet<string | null>> =>
+      new Set(
+        await page
+          .locator('.figures .tag, .timeline > li:not([data-tone=next])')
+          .evaluateAll((all) => all.map((each) => each.getAttribute('data-tone'))),
+      );
+    await expect.poll(tones).toEqual(new Set(['warn']));
+    await say(NEWEST);
+    await expect.poll(async () => (await tones()).has('warn')).toBe(false);
+  },
+);
 
 test('validators say up to which block theirs are counted', async () => {
   await show('/validators', NEWEST);

@@ -113,6 +113,21 @@ test.each(TABLES)('%s: the table %s has the columns %j', async (path, name, colu
   expect(await brokenAmounts()).toBe(0);
 });
 
+test('a name is whole in the tables', async () => {
+  await show(`/blocks/${height}`);
+  const links = page.locator('.table[aria-label="Balance effects"] [data-address]');
+  await links.first().waitFor();
+  const named = await links.evaluateAll((all) =>
+    all.map((each) => [each.getAttribute('data-address'), 'Reward pool of Zanzibar']),
+  );
+  await page.evaluate((names) => localStorage.setItem('names', names), JSON.stringify(named));
+  await page.reload();
+  await expect.poll(() => links.filter({ hasText: 'Reward pool' }).count()).toBe(named.length);
+  for (const link of await links.all()) expect(await overflowOf(link)).toBe(0);
+  expect(await widthOf(page)).toBe(PHONE.width);
+  await page.evaluate(() => localStorage.removeItem('names'));
+});
+
 test('the values of a chart as a table need no scroll to the side', async () => {
   for (const path of ['/charts', '/validators']) {
     await show(path);
