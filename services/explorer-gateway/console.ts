@@ -7,8 +7,10 @@ import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-pag
 import type { Answered, GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
 import { Held } from '../runtime/limits/held.ts';
+import { rateLimited } from '../runtime/limits/rate.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { isAddress, tronUrlOf, type ConsoleConfig } from './config.ts';
+import { EXPLORER_ERRORS } from './errors.ts';
 import { Painter, WAITING_MAX } from './painter.ts';
 import { pictureOf } from './picture.ts';
 import { headOf, knownPreview, PLAIN, PREVIEWED, previewOf, type Preview } from './preview.ts';
@@ -143,6 +145,8 @@ const CACHED = { final: 'public, max-age=86400', open: 'public, max-age=60' };
 
 /** Half of those that wait at once, so that one client does not keep all others from theirs. */
 const OF_A_CLIENT_MAX = WAITING_MAX / 2;
+/** In so long those that wait are drawn. */
+const DRAWN_MS = 1_000;
 
 function pictureRoutes(reader: Reader): readonly GetRoute[] {
   const painter = new Painter();
@@ -158,7 +162,7 @@ function pictureRoutes(reader: Reader): readonly GetRoute[] {
   const draw = async (preview: Preview, { exchange }: HttpRequest): Promise<Answered> => {
     const body = await paint(preview, exchange.client);
     if (body === undefined)
-      return { refused: 'rate_limited', message: 'too many pictures are drawn: ask again shortly' };
+      return rateLimited(DRAWN_MS, EXPLORER_ERRORS, 'too many pictures are drawn');
     const isFinal = preview === PLAIN || preview.state?.is_final === true;
     const control = CACHED[isFinal ? 'final' : 'open'];
     return {

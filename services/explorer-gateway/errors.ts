@@ -1,6 +1,6 @@
 /**
- * The explorer's error responses: `{code, message}` with the codes of its interface, and two of its
- * own: `rate_limited` (429) and `internal_error` (500).
+ * The explorer's error responses: `{code, message}` with the codes of its interface, and three
+ * others: `rate_limited` (429), `internal_error` (500) and `picture_failed` (503).
  */
 import type { ErrorShape, Failure } from '../runtime/http/handler.ts';
 
@@ -28,10 +28,18 @@ const UPSTREAM: Failure = {
   message: 'a server behind this one did not answer: try again shortly',
 };
 
+const UNDRAWN: Failure = {
+  status: 503,
+  code: 'picture_failed',
+  message: 'the picture cannot be drawn at the moment: try again shortly',
+  headers: { 'retry-after': '1' },
+};
+
 export const EXPLORER_ERRORS: ErrorShape = {
-  statuses: { invalid_request: 400, not_found: 404, rate_limited: 429 },
+  statuses: { invalid_request: 400, not_found: 404 },
   fault: ({ code }) => {
     if (code === 'storage_timeout') return TOO_SLOW;
+    if (code === UNDRAWN.code) return UNDRAWN;
     return code.startsWith('storage_') ? UNREADABLE : UPSTREAM;
   },
   body: ({ code, message }) => JSON.stringify({ code: CODES[code] ?? code, message }),

@@ -15,6 +15,7 @@ export interface Failure {
    */
   readonly code: string;
   readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The error responses of a service. */

@@ -53,7 +53,8 @@ export class Replies {
 
   fail(response: Response, failure: Failure, headers: Readonly<Record<string, string>> = {}): void {
     const body = this.#shape.body(failure);
-    void this.send(response, { status: failure.status, body, headers });
+    const all = { ...failure.headers, ...headers };
+    void this.send(response, { status: failure.status, body, headers: all });
   }
 
   #sendWhole(response: Response, answer: Answer): void | Promise<void> {

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import type { Cells } from '../../../services/runtime/postgres/pool.ts';
 import { gettable } from '../../support/openapi.ts';
@@ -167,8 +168,11 @@ test('a client that asks for many pictures keeps no other from one', async () =>
     trust_proxy_hops: 1,
   });
   const statusFor = async (client: string): Promise<number> => {
-    const headers = { 'x-forwarded-for': client };
-    return (await fetch(`${busy.url}/preview/transactions/${HASH}`, { headers })).status;
+    const asking = { 'x-forwarded-for': client };
+    const picture = `${busy.url}/preview/transactions/${HASH}`;
+    const { status, headers } = await fetch(picture, { headers: asking });
+    expect(headers.get('retry-after')).toBe(status === 429 ? '1' : null);
+    return status;
   };
   const many = Array.from({ length: 40 }, () => statusFor('192.0.2.1'));
   await expect.poll(() => asked).toBe(40);
@@ -178,6 +182,24 @@ test('a client that asks for many pictures keeps no other from one', async () =>
   expect(await other).toBe(200);
   expect((await Promise.all(many)).filter((status) => status === 200)).toHaveLength(8);
   await busy.close();
+});
+
+test('a picture whose thread ends is 503 with Retry-After, and the next one is drawn', async () => {
+  const paint = vi.spyOn(Worker.prototype, 'postMessage').mockImplementation(function (
+    this: Worker,
+  ) {
+    void this.terminate();
+  });
+  const broken = await openExplorer({
+    postgres_reader_url: 'postgres://127.0.0.1:1/clt',
+    console: pathToFileURL(`${folder}/`),
+  });
+  const failed = await fetch(`${broken.url}/preview`);
+  expect([failed.status, failed.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await failed.json()).toMatchObject({ code: 'picture_failed' });
+  paint.mockRestore();
+  expect((await fetch(`${broken.url}/preview`)).status).toBe(200);
+  await broken.close();
 });
 
 test('a gateway without a build of the console has no pages, and redirects nobody', async () => {
