@@ -1,5 +1,5 @@
 /** The packages and files of the image, against those that containers load. */
-import { isAbsolute, join, relative } from 'node:path';
+import { dirname, isAbsolute, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 import { checkout } from '../../infra/local/stack/folder.ts';
@@ -10,7 +10,6 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   'graphql-subscriptions': 'graphql-redis-subscriptions imports it, as its peer',
   'swagger-ui-dist': 'document-routes.ts reads its files',
   '@fontsource/inter': 'painter-worker.ts reads its files',
-  '@resvg/resvg-wasm': 'painter-worker.ts, a thread, imports it',
 };
 
 interface Packages {
@@ -37,7 +36,14 @@ interface Loaded {
   readonly files: readonly string[];
 }
 
-/** The packages and files that these files load. */
+/** The threads that a file starts. */
+function threadsOf(file: string): readonly string[] {
+  if (!/\.tsx?$/.test(file)) return [];
+  const starts = textOf(file).matchAll(/new Worker\(new URL\('([^']+)'/g);
+  return [...starts].map(([, path = '']) => join(dirname(file), path));
+}
+
+/** The packages and files that these files load, also in threads. */
 async function loadedBy(files: readonly string[]): Promise<Loaded> {
   const bundle = await rolldown({
     input: files.map((file) => join(checkout, file)),
@@ -53,7 +59,7 @@ async function loadedBy(files: readonly string[]): Promise<Loaded> {
   const chunks = output.filter((each) => each.type === 'chunk');
   const names = chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]);
   const own = new Set(output.map(({ fileName }) => fileName));
-  return {
+  const loaded = {
     packages: names
       .filter((name) => !name.startsWith('node:') && !own.has(name))
       .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')),
@@ -62,6 +68,8 @@ async function loadedBy(files: readonly string[]): Promise<Loaded> {
       .filter((id) => isAbsolute(id))
       .map((id) => relative(checkout, id)),
   };
+  const threads = loaded.files.flatMap(threadsOf).filter((thread) => !files.includes(thread));
+  return threads.length === 0 ? loaded : loadedBy([...files, ...threads]);
 }
 
 /** Whether `.dockerignore` lets a file into the build: the last line that names it decides. */
@@ -100,9 +108,7 @@ test.each([
   [
     'that builds the console',
     1,
-    ['main.tsx', 'operations/main.tsx', 'verify/worker.ts'].map(
-      (file) => `services/console/src/${file}`,
-    ),
+    ['main.tsx', 'operations/main.tsx'].map((file) => `services/console/src/${file}`),
   ],
   ['of the services', 2, programs()],
 ])('the stage %s has each file that it loads', async (_stage, stage, entries) => {
