@@ -33,6 +33,7 @@ export const VERIFY = {
     blockHash: 'Hash of the last block',
     transactions: 'Transactions',
     addresses: 'Senders',
+    unknown: 'Calls that this version of the page does not know',
     burned: 'Burned',
     mints: 'Mints',
     minted: 'Minted',
@@ -74,6 +75,8 @@ export const VERIFY = {
     'Which blocks are final, and that the hash of a block stands for its content: how a node makes that hash is not known, so it is compared and not computed.',
     'The code of this page, which comes from the same server.',
   ],
+  unknown:
+    'Calls that this version of the page does not know: it has checked the hash of their bytes and how they change balances, not who signed them. A newer version may know them.',
   tolerance:
     'The status also depends on the tolerance, which no run records. The status does not follow with the present tolerance, or the present tolerance is not known.',
   baseline:

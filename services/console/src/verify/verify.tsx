@@ -191,6 +191,7 @@ function Believed({ steps }: { readonly steps: readonly Step[] }): ReactElement 
   const isPartly = (of: Step['name']): boolean =>
     steps.some(({ name, state }) => name === of && state === 'believed');
   const inputs = [
+    ...(isPartly('transactions') ? [VERIFY.unknown] : []),
     ...(isPartly('verdict') ? [VERIFY.tolerance] : []),
     ...(isPartly('supply') ? [VERIFY.baseline] : []),
     ...VERIFY.inputs,

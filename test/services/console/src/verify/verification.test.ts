@@ -2,7 +2,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../../../schemas/address.ts';
 import type { NodeBlock } from '../../../../../schemas/chain-node.ts';
+import type { BlockTransaction } from '../../../../../schemas/chain.blocks/events.ts';
 import type { RecordedRun } from '../../../../../schemas/explorer-api/reserve.ts';
+import { transactionHash } from '../../../../../schemas/raw-transaction.ts';
+import { encodeInteger, encodeRlp } from '../../../../../schemas/rlp.ts';
 import {
   Verification,
   type Claim,
@@ -136,6 +139,49 @@ test('a transaction that another key has signed is red at the transactions, with
 test('a transaction that was signed for another chain is red at the transactions', () => {
   const steps = verified(claimOf({}, { chain_id: 1 }), HEALTHY);
   expect(failing(steps)?.name).toBe('transactions');
+});
+
+/** Block 3 with one more transaction, of a call of a newer version of the chain. */
+function withStake({ address } = BOB, changed: Partial<BlockTransaction> = {}): readonly Step[] {
+  const nonce = address === AUTHORITY.address ? 2 : 0;
+  const signature = [27n, 1n, 1n].map(encodeInteger);
+  const said = [7777n, BigInt(nonce)].map(encodeInteger);
+  const raw = Buffer.from(encodeRlp([...said, Buffer.from('Stake'), [], ...signature]));
+  const [transfer] = HEALTHY[2]?.transactions ?? [];
+  const stake: BlockTransaction = {
+    ...Object(transfer),
+    from: bytes(address),
+    nonce,
+    index: 2,
+    function_call_type: 'Stake',
+    arguments: {},
+    hash: Buffer.from(transactionHash(raw).slice(2), 'hex'),
+    raw,
+    ...changed,
+  };
+  return withBurn(({ transactions }) => ({ transactions: [...transactions, stake] }));
+}
+
+test('a call that this version does not know is neither right nor wrong, and counted', () => {
+  const steps = withStake();
+  expect(statesOf(steps)).toEqual({ ...ALL_GOOD, transactions: 'believed' });
+  expect(steps[1]?.figures).toContainEqual(['unknown', 1]);
+  // it may stand in the place of a Mint
+  expect(statesOf(withStake(AUTHORITY))).toEqual({
+    ...ALL_GOOD,
+    transactions: 'believed',
+    mints: 'believed',
+  });
+});
+
+test('a name that is not known hides no call that is, and no other bytes', () => {
+  const [transfer] = HEALTHY[2]?.transactions ?? [];
+  for (const changed of [
+    { function_call_type: 'Transfer' },
+    { hash: Buffer.alloc(32, 7) },
+    { hash: transfer?.hash, raw: transfer?.raw },
+  ])
+    expect(failing(withStake(BOB, Object(changed)))?.name).toBe('transactions');
 });
 
 test('a block that names another parent is red at the blocks, and nothing behind it is read', () => {
