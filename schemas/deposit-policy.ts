@@ -61,6 +61,12 @@ export const HOLD_REASON_WORDS: Readonly<Record<HoldReason, string>> = {
   mint_failed: 'the chain did not execute its mint',
 };
 
+/** A reason that is not known here, such as one of a newer version, stays as it is. */
+export function holdReasonText(reason: string): string {
+  const words: Readonly<Record<string, string>> = HOLD_REASON_WORDS;
+  return words[reason] ?? reason;
+}
+
 /** The network's limits with overrides, or every problem of the result. */
 export function limitsOf(
   network: Network,

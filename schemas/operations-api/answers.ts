@@ -122,12 +122,12 @@ const MONEY = record('Money', {
   waiting: nullable(
     Type.Array(
       record('WaitingReason', {
-        reason: text('the credit is below the minimum'),
+        reason: text('below_minimum'),
         deposits: field(COUNT, 3),
         amount: field(DIGITS, '750000', 'What arrived for them, together.'),
       }),
     ),
-    [{ reason: 'the credit is below the minimum', deposits: 3, amount: '750000' }],
+    [{ reason: 'below_minimum', deposits: 3, amount: '750000' }],
     'Deposits that wait for a person, of the newest 10,000, most money first; null: Postgres does not answer.',
   ),
 });

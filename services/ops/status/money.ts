@@ -1,6 +1,6 @@
 /** The money as operators look at it: `ops status` and the operations page show this list. */
 import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries.ts';
-import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
+import { holdReasonText } from '../../../schemas/deposit-policy.ts';
 import { durationText, RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -24,7 +24,7 @@ export interface Money {
 }
 
 interface Held {
-  /** in words */
+  /** snake_case; unknown: the tables have none */
   readonly reason: string;
   readonly deposits: number;
   /** what arrived for them */
@@ -48,11 +48,10 @@ export async function readQueue(reader: Reader, now: number): Promise<Queue | un
   );
   if (read === undefined) return undefined;
   const [[cap], held] = read;
-  const words: Readonly<Record<string, string>> = HOLD_REASON_WORDS;
   return {
     cap_left: cap === undefined ? undefined : BigInt(cap[0] ?? 0),
     held: held.map(([reason, deposits, amount]) => ({
-      reason: words[reason ?? ''] ?? reason ?? 'no reason is known',
+      reason: reason ?? 'unknown',
       deposits: Number(deposits),
       amount: BigInt(amount ?? 0),
     })),
@@ -139,7 +138,7 @@ const CLOSED = 'minting closed';
 export function moneyLines({ amounts, states, waiting }: Money): readonly string[] {
   const held = (waiting ?? []).map(
     ({ reason, deposits, amount }) =>
-      `${deposits} ${deposits === 1 ? 'waits' : 'wait'} for a person, ${money(amount)} USDT: ${reason}`,
+      `${deposits} ${deposits === 1 ? 'waits' : 'wait'} for a person, ${money(amount)} USDT: ${holdReasonText(reason)}`,
   );
   const said = states.map(({ name, text }) => `${name}: ${text}`);
   const rows = amounts.map(({ name, amount, unit }) => [name, `${money(amount)} ${unit}`]);

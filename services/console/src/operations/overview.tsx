@@ -1,5 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
+import { holdReasonText } from '../../../../schemas/deposit-policy.ts';
 import type {
   Money as MoneyShown,
   Operations,
@@ -164,7 +165,9 @@ function Money({ of }: { readonly of: MoneyShown }): ReactElement {
           columns={[
             {
               name: OPS.columns.reason,
-              cell: ({ reason }) => <span className="wrapped">{capital(reason)}</span>,
+              cell: ({ reason }) => (
+                <span className="wrapped">{capital(holdReasonText(reason))}</span>
+              ),
             },
             { name: words.deposits, cell: ({ deposits }) => grouped(deposits), isNumber: true },
             amounts(OPS.columns.arrived, 'amount', { unit: TEXT.units.usdt }),

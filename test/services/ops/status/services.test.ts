@@ -15,7 +15,9 @@ import {
   waitText,
   type ServiceHealth,
 } from '../../../../services/ops/status/services.ts';
-import { moneyLines, moneyOf } from '../../../../services/ops/status/money.ts';
+import { HELD_BY_REASON } from '../../../../projections/deposits/queries.ts';
+import { moneyLines, moneyOf, readQueue } from '../../../../services/ops/status/money.ts';
+import type { Cells, Statement } from '../../../../services/runtime/postgres/pool.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
@@ -297,15 +299,23 @@ test('the money is that of the newest run that any treasury knows, whichever com
   }
 });
 
-test('the room under the cap and the reasons of those that wait come from the tables', () => {
+test('the room under the cap and the reasons of those that wait come from the tables', async () => {
   const held = [
-    { reason: 'the credit is below the minimum', deposits: 1, amount: 750_000n },
-    { reason: 'there is no proof yet that it arrived', deposits: 3, amount: 12_000_000n },
+    ['below_minimum', '1', '750000'],
+    ['of_a_newer_version', '3', '12000000'],
+    [null, '1', '1'],
   ];
-  const money = moneyOf([], { cap_left: 4_200_000_000n, held });
-  expect(moneyLines(money).slice(2)).toEqual([
+  const rows = (asked: Statement): Promise<readonly Cells[]> =>
+    Promise.resolve(asked === HELD_BY_REASON ? held : [['4200000000']]);
+  const money = moneyOf([], await readQueue({ rows }, 0));
+  expect(money.waiting?.map(({ reason }) => reason)).toEqual([
+    'below_minimum',
+    'of_a_newer_version',
+    'unknown',
+  ]);
+  expect(moneyLines(money).slice(2, 4)).toEqual([
     '1 waits for a person, 0.75 USDT: the credit is below the minimum',
-    '3 wait for a person, 12.00 USDT: there is no proof yet that it arrived',
+    '3 wait for a person, 12.00 USDT: of_a_newer_version',
   ]);
   expect(moneyLines(money)[1]).toMatch(/left of the rolling cap +4,200\.00 CLT$/);
   // without Postgres nothing is said, which is not the same as none
