@@ -86,6 +86,11 @@ function subscribe(listener: () => void): () => void {
   return () => void listeners.delete(listener);
 }
 
+/** By address, those that are known now. */
+export function allNames(): ReadonlyMap<string, Name> {
+  return all;
+}
+
 export function useName(address: string): Name | undefined {
   return useSyncExternalStore(subscribe, () => all.get(address));
 }

@@ -8,11 +8,20 @@ import { one, page } from '../api/explorer.ts';
 import { ServiceError } from '../api/service.ts';
 import { shortened } from '../format.ts';
 import { CHAIN } from '../chain/text.ts';
+import { allNames } from '../design/names.ts';
 import { TEXT } from '../text.ts';
 import { TIME_ZONE } from '../zone.ts';
 import { forget, recentHits, remember } from './recent.ts';
 import { runNear, timeOf } from './time.ts';
-import { askedText, isDepositId, isOfTron, isRunId, namedHits, type Hit } from './typed.ts';
+import {
+  askedText,
+  isDepositId,
+  isHeight,
+  isOfTron,
+  isRunId,
+  namedHits,
+  type Hit,
+} from './typed.ts';
 
 /** Waits for the next key. */
 const DEBOUNCE_MS = 120;
@@ -36,7 +45,11 @@ async function found(
 ): Promise<readonly Hit[]> {
   const at = timeOf(typed, Date.now(), TIME_ZONE);
   if (at !== undefined) return runNear(at, signal);
-  if (!isRunId(typed)) return (await page<Found>(path, signal, { q: askedText(typed) })).items;
+  if (!isRunId(typed)) {
+    const q = askedText(typed);
+    const { items } = await page<Found>(path, signal, { q });
+    return isHeight(typed) ? items.filter(({ identifier }) => identifier === q) : items;
+  }
   const identifier = typed.toLowerCase();
   try {
     const { run_at: summary } = await one<RecordedRun>(
@@ -85,7 +98,7 @@ export function Search(): ReactElement {
   const isRecent = typed === '';
   const asked = q === typed ? (suggested.data ?? []) : [];
   const kept = recent.length === 0 ? [] : [...recent, FORGET];
-  const options = isRecent ? kept : [...namedHits(typed), ...asked];
+  const options = isRecent ? kept : [...namedHits(typed, allNames()), ...asked];
   const isShown = isOpen && options.length > 0;
 
   const open = (hit: Hit): void => {

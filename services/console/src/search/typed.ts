@@ -1,5 +1,6 @@
 /** The meanings of a text in the search box, in each spelling that the console itself shows. */
 import { TYPES as TRANSACTION_TYPES } from '../chain/text.ts';
+import type { Name } from '../design/names.ts';
 import { TEXT } from '../text.ts';
 
 /** Something that a search leads to, or that it does. */
@@ -40,6 +41,7 @@ const RUN = /^\d{1,15}:\w{1,20}$/;
 /** An address, or the hash of a transaction, which the chain's own look like too. */
 const TRON = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|[0-9A-Fa-f]{64})$/;
 
+const ACCOUNTS_MAX = 8;
 /** More than anything to find has; an address that is longer may be refused. */
 const ASKED_MAX = 100;
 
@@ -51,13 +53,29 @@ export function askedText(typed: string): string {
   return asked.slice(0, ASKED_MAX);
 }
 
-/** Pages and types of transactions whose names begin so. */
-export function namedHits(typed: string): readonly Hit[] {
+/** Whether it can be nothing but a height: a hash may begin with digits too. */
+export function isHeight(typed: string): boolean {
+  const text = typed.trim().toLowerCase();
+  return HEIGHT.test(text) && /\D/.test(text);
+}
+
+/** Pages and types of transactions whose names begin so, and accounts whose names have it. */
+export function namedHits(typed: string, names: ReadonlyMap<string, Name>): readonly Hit[] {
   const text = typed.trim().toLowerCase();
   if (text === '') return [];
-  return [...PAGES, ...TYPES].filter(({ identifier, name = '' }) =>
+  const begun = [...PAGES, ...TYPES].filter(({ identifier, name = '' }) =>
     [name, identifier].some((each) => each.toLowerCase().startsWith(text)),
   );
+  const accounts = [...names]
+    .filter(([, { name }]) => name.toLowerCase().includes(text))
+    .slice(0, ACCOUNTS_MAX)
+    .map(([identifier, { name }]): Hit => ({
+      kind: 'account',
+      identifier,
+      name,
+      summary: identifier,
+    }));
+  return [...begun, ...accounts];
 }
 
 /** Whether it can be the id of a deposit, or of a reserve run. */

@@ -266,3 +266,22 @@ test('the search for a time of a run leads to it', async () => {
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).pathname).toMatch(/^\/reserve\/4/);
 });
+
+test('the search for a name that the console shows leads to its account', async () => {
+  await show('/');
+  await page.getByRole('combobox', { name: 'Search' }).fill('zero');
+  await expect.poll(() => page.getByRole('option').count()).toBe(1);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => new URL(page.url()).pathname).toBe(`/accounts/0x${'0'.repeat(40)}`);
+});
+
+test('the search for the number of a block that is not there finds no hash that begins so', async () => {
+  const other = { kind: 'block', identifier: `0x${'9'.repeat(64)}`, summary: 'block 1' };
+  await show('/');
+  await page.route(/\/search/, (route) => route.fulfill({ json: { items: [other] } }));
+  const box = page.getByRole('combobox', { name: 'Search' });
+  await box.fill('#9');
+  await box.press('Enter');
+  await expect.poll(() => page.locator('.search-problem').count()).toBe(1);
+  await page.unroute(/\/search/);
+});

@@ -6,6 +6,7 @@ import { grouped, shortened } from '../../../../../services/console/src/format.t
 import {
   askedText,
   isDepositId,
+  isHeight,
   isOfTron,
   isRunId,
   namedHits,
@@ -53,7 +54,29 @@ test.each([
   ['', []],
   ['0x12', []],
 ])('%s names %j', (typed, names) => {
-  expect(namedHits(typed).map(({ name }) => name)).toEqual(names);
+  expect(namedHits(typed, new Map()).map(({ name }) => name)).toEqual(names);
+});
+
+test('an account is found by any part of its name, also one that the reader gave', () => {
+  const names = new Map([
+    ['0x0a', { name: 'Reward pool', is_own: false }],
+    ['0x0b', { name: 'Anna, our driver', is_own: true }],
+  ]);
+  const addresses = (typed: string): readonly string[] =>
+    namedHits(typed, names).map(({ identifier }) => identifier);
+  expect(addresses(' POOL ')).toEqual(['0x0a']);
+  expect(addresses('anna')).toEqual(['0x0b']);
+  expect(addresses('re')).toEqual(['/reserve', '0x0a']);
+});
+
+test.each([
+  ['#100', true],
+  ['block 1,234', true],
+  ['1.234', true],
+  ['100', false],
+  ['0x100', false],
+])('whether %s can be nothing but a height: %j', (typed, is) => {
+  expect(isHeight(typed)).toBe(is);
 });
 
 test('an id is one of a run or of a deposit, and texts of TRON are told apart', () => {
