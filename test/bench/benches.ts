@@ -12,6 +12,7 @@ import { lists } from './lists.ts';
 import { load } from './load.ts';
 import { pass } from './pass.ts';
 import { rebuild } from './rebuild.ts';
+import { scale } from './scale.ts';
 import { sockets } from './sockets.ts';
 import { start } from './start.ts';
 
@@ -69,9 +70,9 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
   lists: { bench: lists, minutes: 6, after: 'a change of the explorer or of how gateways answer' },
   'beyond-memory': {
     bench: beyondMemory,
-    minutes: 30,
+    minutes: 25,
     after: 'a change of tables, indexes or queries; before a chain of this size is promised',
-    in_all: { transactions: 12_000_000 },
+    in_all: { transactions: 10_000_000 },
   },
   hub: { bench: hub, minutes: 6, after: 'a change of the hub, or a new version of Apollo' },
   sockets: { bench: sockets, minutes: 4, after: "a change of the hub's sockets" },
@@ -87,5 +88,11 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
     minutes: 7,
     after: 'a change of the console, or a new version of Chromium',
     in_all: { minutes: 5 },
+  },
+  scale: {
+    bench: scale,
+    minutes: 6,
+    after: 'a change of how services are divided, before more traffic is promised',
+    in_all: { seconds: 10, rounds: 1 },
   },
 };
