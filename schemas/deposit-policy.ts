@@ -61,9 +61,12 @@ export const HOLD_REASON_WORDS: Readonly<Record<HoldReason, string>> = {
   mint_failed: 'the chain did not execute its mint',
 };
 
-/** A reason that is not known here, such as one of a newer version, stays as it is. */
+/** A reason of a newer version stays as it is; `unknown`: none was recorded. */
 export function holdReasonText(reason: string): string {
-  const words: Readonly<Record<string, string>> = HOLD_REASON_WORDS;
+  const words: Readonly<Record<string, string>> = {
+    ...HOLD_REASON_WORDS,
+    unknown: 'no reason is known',
+  };
   return words[reason] ?? reason;
 }
 

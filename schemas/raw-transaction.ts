@@ -41,6 +41,9 @@ type RawRefusal =
 /** The largest raw transaction, in bytes. */
 export const RAW_BYTES_MAX = 128 * 1024;
 
+/** Arguments of calls that are known are no lists. */
+const ARGUMENTS_DEPTH_MAX = 8;
+
 /** The order of the curve secp256k1. */
 export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const HEX = /^(?:0x)?((?:[0-9a-f]{2})+)$/i;
@@ -81,16 +84,63 @@ export function decodeRaw(
   raw: Uint8Array,
   bytes_max = RAW_BYTES_MAX,
 ): { readonly transaction: SignedTransaction } | { readonly refused: RawRefusal } {
+  const parts = partsOf(raw, 2, bytes_max);
+  if ('refused' in parts) return parts;
+  const called = decodeCall(parts.type, parts.args);
+  if ('refused' in called) return called;
+  const numbers = numbersOf(parts);
+  return 'refused' in numbers ? numbers : { transaction: { ...numbers, call: called.call } };
+}
+
+/** The signed parts of a transaction of any call, also of one that is not known here. */
+export interface Envelope {
+  readonly chain_id: number;
+  readonly nonce: number;
+  readonly function_call_type: string;
+  /** 0x + lower-case hex */
+  readonly signer: string;
+}
+
+/** Reads bytes as `decodeRaw` and `recoverSigner` do, but for the meaning of the arguments. */
+export function readEnvelope(
+  raw: Uint8Array,
+): Envelope | { readonly refused: RawRefusal | 'bad_signature' } {
+  const parts = partsOf(raw, ARGUMENTS_DEPTH_MAX, RAW_BYTES_MAX);
+  if ('refused' in parts) return parts;
+  const numbers = numbersOf(parts);
+  if ('refused' in numbers) return numbers;
+  const { chain_id, nonce, signature } = numbers;
+  const recovered = signerOf(keccak256(encodeRlp(parts.items.slice(0, 4))), signature);
+  return 'refused' in recovered
+    ? recovered
+    : { chain_id, nonce, function_call_type: parts.type, signer: recovered.signer };
+}
+
+interface Parts {
+  readonly items: readonly Rlp[];
+  readonly type: string;
+  readonly args: readonly Rlp[];
+}
+
+function partsOf(
+  raw: Uint8Array,
+  depth_max: number,
+  bytes_max: number,
+): Parts | { readonly refused: RawRefusal } {
   if (raw.length > bytes_max) return { refused: 'too_large' };
-  const decoded = decodeRlp(raw, 2);
+  const decoded = decodeRlp(raw, depth_max);
   if ('refused' in decoded) return decoded;
-  if (decoded.item instanceof Uint8Array || decoded.item.length !== 7)
-    return { refused: 'wrong_arity' };
-  const [chainId, nonce, type, args, v, r, s] = decoded.item;
+  const { item: items } = decoded;
+  if (items instanceof Uint8Array || items.length !== 7) return { refused: 'wrong_arity' };
+  const [, , type, args] = items;
   if (args === undefined || args instanceof Uint8Array) return { refused: 'wrong_arity' };
   if (!(type instanceof Uint8Array)) return { refused: 'unexpected_list' };
-  const called = decodeCall(Buffer.from(type).toString('latin1'), args);
-  if ('refused' in called) return called;
+  return { items, type: Buffer.from(type).toString('latin1'), args };
+}
+
+function numbersOf({
+  items: [chainId, nonce, , , v, r, s],
+}: Parts): Omit<SignedTransaction, 'call'> | { readonly refused: RawRefusal } {
   const numbers = integers([chainId, nonce, v, r, s]);
   if ('refused' in numbers) return numbers;
   const [chainIdValue = 0n, nonceValue = 0n, vValue = 0n, rValue = 0n, sValue = 0n] =
@@ -100,12 +150,9 @@ export function decodeRaw(
   const signature = signatureOf(vValue, rValue, sValue);
   if ('refused' in signature) return signature;
   return {
-    transaction: {
-      chain_id: Number(chainIdValue),
-      nonce: Number(nonceValue),
-      call: called.call,
-      signature: signature.signature,
-    },
+    chain_id: Number(chainIdValue),
+    nonce: Number(nonceValue),
+    signature: signature.signature,
   };
 }
 
@@ -113,9 +160,15 @@ export function decodeRaw(
 export function recoverSigner(
   transaction: SignedTransaction,
 ): { readonly signer: string } | { readonly refused: 'bad_signature' } {
-  const digest = unsignedDigest(transaction);
+  return signerOf(unsignedDigest(transaction), transaction.signature);
+}
+
+function signerOf(
+  digest: string,
+  signature: Signature,
+): { readonly signer: string } | { readonly refused: 'bad_signature' } {
   try {
-    return { signer: recoverAddress(digest, transaction.signature).toLowerCase() };
+    return { signer: recoverAddress(digest, signature).toLowerCase() };
   } catch {
     // the ranges are checked already: only an r that is on no point of the curve is left
     return { refused: 'bad_signature' };

@@ -76,7 +76,7 @@ export const VERIFY = {
     'The code of this page, which comes from the same server.',
   ],
   unknown:
-    'Calls that this version of the page does not know: it has checked the hash of their bytes and how they change balances, not who signed them. A newer version may know them.',
+    'Calls that this version of the page does not know: it has checked who signed them and how they change balances, not what they say. A newer version may know them.',
   tolerance:
     'The status also depends on the tolerance, which no run records. The status does not follow with the present tolerance, or the present tolerance is not known.',
   baseline:

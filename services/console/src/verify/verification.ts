@@ -7,7 +7,7 @@ import type { BlockAppended, BlockTransaction } from '../../../../schemas/chain.
 import type { NodeBlock } from '../../../../schemas/chain-node.ts';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { FUNCTION_CALL_TYPES } from '../../../../schemas/function-call.ts';
-import { decodeRaw, recoverSigner, transactionHash } from '../../../../schemas/raw-transaction.ts';
+import { readEnvelope, transactionHash } from '../../../../schemas/raw-transaction.ts';
 import { readEffects } from '../../../../projections/chain/block-effects.ts';
 import { whyForged } from '../../../../projections/chain/sender.ts';
 import {
@@ -96,8 +96,7 @@ export class Verification {
   /** the next nonce of each sender, by its address */
   readonly #nonces = new Map<string, number>();
   readonly #problems = new Map<StepName, Difference>();
-  /** steps in which calls that are not known take part */
-  readonly #onTrust = new Set<StepName>();
+  /** how many have a call that is not known */
   #unknown = 0;
   #blocks = 0;
   #transactions = 0;
@@ -158,16 +157,10 @@ export class Verification {
     this.#transactions++;
     const next = this.#nonces.get(bytesKey(from)) ?? 0;
     this.#nonces.set(bytesKey(from), nonce + 1);
-    const isUnknown = isUnknownCall(transaction);
-    if (isUnknown) {
-      this.#unknown++;
-      this.#onTrust.add('transactions');
-      // it may stand in the place of a Mint
-      if (isAuthority) this.#onTrust.add('mints');
-    }
-    const reason = isUnknown
-      ? undefined
-      : whyForged(transaction, { address: from, chain_id: this.#claim.chain_id });
+    const claim = { address: from, chain_id: this.#claim.chain_id };
+    const isUnknown = !TYPES.has(transaction.function_call_type);
+    const reason = (isUnknown ? whyNotSigned : whyForged)(transaction, claim);
+    if (isUnknown && reason === undefined) this.#unknown++;
     if (reason === undefined) {
       if (nonce !== next)
         this.#found(isAuthority ? 'mints' : 'transactions', {
@@ -305,7 +298,7 @@ export class Verification {
   #isBelieved(name: StepName, final: FinalSupply): boolean {
     const { run, tolerance } = this.#claim;
     if (name === 'supply' || name === 'liability') return this.#hasBaseline(final);
-    if (name !== 'verdict') return this.#onTrust.has(name);
+    if (name !== 'verdict') return name === 'transactions' && this.#unknown > 0;
     return tolerance === null || statusOf(this.#position(final), BigInt(tolerance)) !== run.status;
   }
 
@@ -341,6 +334,8 @@ export class Verification {
   }
 }
 
+const TYPES: ReadonlySet<string> = new Set(FUNCTION_CALL_TYPES);
+
 /** The steps that each block belongs to; the others need the block of the run. */
 const READ: ReadonlySet<StepName> = new Set(['blocks', 'transactions', 'effects', 'mints']);
 
@@ -355,18 +350,22 @@ function missed(what: string): TypeError {
   );
 }
 
-/** Whether block and bytes name a call of a newer version of the chain; the hash is theirs. */
-function isUnknownCall({ raw, hash, function_call_type: type }: BlockTransaction): boolean {
-  const isKnown = FUNCTION_CALL_TYPES.some((each) => each === type);
-  if (isKnown || transactionHash(raw) !== toHex(hash)) return false;
-  const decoded = decodeRaw(raw);
-  return 'refused' in decoded && decoded.refused === 'unknown_function_call';
+/** As `whyForged`, for a call of a newer version of the chain: all but what its arguments say. */
+function whyNotSigned(
+  { raw, hash, nonce, function_call_type: type }: BlockTransaction,
+  { address, chain_id }: { readonly address: Buffer; readonly chain_id: number },
+): string | undefined {
+  if (transactionHash(raw) !== toHex(hash)) return 'its bytes have another hash';
+  const read = readEnvelope(raw);
+  if ('refused' in read) return `its bytes are no transaction (${read.refused})`;
+  if (read.chain_id !== chain_id) return `it is of chain ${read.chain_id}`;
+  if (read.nonce !== nonce || read.function_call_type !== type)
+    return 'its bytes say something else';
+  return read.signer === toHex(address) ? undefined : 'another key has signed it';
 }
 
 /** The address whose key signed these bytes, in any case without a claim; empty: nobody's. */
 function signerIn(raw: Buffer): string {
-  const decoded = decodeRaw(raw);
-  if ('refused' in decoded) return '';
-  const recovered = recoverSigner(decoded.transaction);
-  return 'signer' in recovered ? recovered.signer : '';
+  const read = readEnvelope(raw);
+  return 'signer' in read ? read.signer : '';
 }
