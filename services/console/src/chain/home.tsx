@@ -99,7 +99,8 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
   const { stats, final_height: final } = of;
   const strip = useMemo(() => <Strip live={live} final={final} />, [live, final]);
   const height = of.blocks[0]?.height;
-  const replaced = [...live.orphans.keys()].filter((each) => !isFinal(each, of));
+  const orphans = [...live.orphans.keys()];
+  const replaced = orphans.every((each) => isFinal(each, of)) ? [] : orphans;
   return (
     <>
       <Panel

@@ -58,7 +58,11 @@ export function lightOf({ is_down: isDown, reserve, run }: Known, now: number): 
   if (isShort)
     return { mark: 'bad', word: reserve.available ? word : words.unknown, next: next[verdict] };
   if (!reserve.available) return { mark: 'warn', word: words.unknown, next: next.unavailable };
-  if (!isRecent(run, now)) return { mark: 'warn', word: words.old, next: next.old };
+  if (!isRecent(run, now)) {
+    // the log is behind, and the treasury is not
+    const isBehind = reserve.last_run !== null && isRecent(reserve.last_run, now);
+    return { mark: 'warn', word: words.old, ...(!isBehind && { next: next.old }) };
+  }
   if (verdict !== 'ok') return { mark: 'warn', word, next: next[verdict] };
   // an older gateway does not say what is uncovered
   return isWhole(run) ? { mark: 'good', word: words.covered } : { mark: undefined, word };
@@ -69,7 +73,8 @@ export function useLight({ data, error }: UseQueryResult<Page<RecordedRun>>): Li
   const now = useNow();
   const isDown = useIsDown(true, true);
   const reserve = useReserve();
-  const run = data?.items[0];
+  // before the log shows one, the word of the treasury
+  const run = data?.items[0] ?? reserve.data?.last_run ?? undefined;
   if (run === undefined) return isDown ? { mark: 'bad', word: CHAIN.tabs.unknown } : undefined;
   const isAnswered = reserve.error === null && error === null;
   return lightOf({ is_down: isDown, reserve: isAnswered ? reserve.data : undefined, run }, now);

@@ -48,7 +48,8 @@ export function ReservePage(): ReactElement {
 
 /** The reserve as one light, and the next step of who reads it. The clock moves these alone. */
 function Light(props: { readonly of: UseQueryResult<Page<RecordedRun>> }): ReactElement {
-  const { data } = useReserve();
+  const reserve = useReserve();
+  const data = reserve.error === null ? reserve.data : undefined;
   const light = useLight(props.of);
   const { mark, word = CHAIN.tabs.unknown, next } = light ?? {};
   useMark(mark);

@@ -15,8 +15,8 @@ import { forget, recentHits, remember } from './recent.ts';
 import { runNear, timeOf } from './time.ts';
 import {
   askedText,
+  heightIn,
   isDepositId,
-  isHeight,
   isOfTron,
   isRunId,
   namedHits,
@@ -48,7 +48,10 @@ async function found(
   if (!isRunId(typed)) {
     const q = askedText(typed);
     const { items } = await page<Found>(path, signal, { q });
-    return isHeight(typed) ? items.filter(({ identifier }) => identifier === q) : items;
+    const height = heightIn(typed);
+    return height === undefined
+      ? items
+      : items.filter(({ identifier }) => identifier === String(height));
   }
   const identifier = typed.toLowerCase();
   try {
@@ -61,6 +64,12 @@ async function found(
     if (!(error instanceof ServiceError) || error.status !== 404) throw error;
     return isDepositId(typed) ? [{ kind: 'deposit', identifier }] : [];
   }
+}
+
+/** With the name that its account has now, which may be another since it was found. */
+function named(hit: Hit): Hit {
+  const { name } = (hit.kind === 'account' && allNames().get(hit.identifier)) || hit;
+  return name === undefined ? hit : { ...hit, name };
 }
 
 function nothingText(typed: string): string {
@@ -98,7 +107,11 @@ export function Search(): ReactElement {
   const isRecent = typed === '';
   const asked = q === typed ? (suggested.data ?? []) : [];
   const kept = recent.length === 0 ? [] : [...recent, FORGET];
-  const options = isRecent ? kept : [...namedHits(typed, allNames()), ...asked];
+  const byName = namedHits(typed, allNames());
+  const others = asked.filter(({ identifier }) =>
+    byName.every((hit) => hit.identifier !== identifier),
+  );
+  const options = isRecent ? kept : [...byName, ...others];
   const isShown = isOpen && options.length > 0;
 
   const open = (hit: Hit): void => {
@@ -107,7 +120,7 @@ export function Search(): ReactElement {
       forget();
       return setRecent([]);
     }
-    remember(hit);
+    remember(kind === 'account' ? { kind, identifier } : hit);
     setText('');
     setOpen(false);
     setProblem(undefined);
@@ -175,7 +188,7 @@ export function Search(): ReactElement {
           setProblem(undefined);
         }}
         onFocus={() => {
-          setRecent(recentHits());
+          setRecent(recentHits().map(named));
           setOpen(true);
         }}
         onBlur={() => setOpen(false)}

@@ -53,21 +53,23 @@ export function askedText(typed: string): string {
   return asked.slice(0, ASKED_MAX);
 }
 
-/** Whether it can be nothing but a height: a hash may begin with digits too. */
-export function isHeight(typed: string): boolean {
+/** The height that it names; undefined: it may be something else, as the beginning of a hash. */
+export function heightIn(typed: string): bigint | undefined {
   const text = typed.trim().toLowerCase();
-  return HEIGHT.test(text) && /\D/.test(text);
+  return HEIGHT.test(text) && /\D/.test(text) ? BigInt(askedText(text)) : undefined;
 }
 
-/** Pages and types of transactions whose names begin so, and accounts whose names have it. */
+/** Pages and types whose names begin so, and accounts with a word in their names that does. */
 export function namedHits(typed: string, names: ReadonlyMap<string, Name>): readonly Hit[] {
   const text = typed.trim().toLowerCase();
   if (text === '') return [];
   const begun = [...PAGES, ...TYPES].filter(({ identifier, name = '' }) =>
     [name, identifier].some((each) => each.toLowerCase().startsWith(text)),
   );
-  const accounts = [...names]
-    .filter(([, { name }]) => name.toLowerCase().includes(text))
+  // those of the reader first; a number is a height
+  const accounts = (HEIGHT.test(text) ? [] : [...names])
+    .filter(([, { name }]) => ` ${name.toLowerCase()}`.includes(` ${text}`))
+    .toSorted(([, one], [, other]) => Number(other.is_own) - Number(one.is_own))
     .slice(0, ACCOUNTS_MAX)
     .map(([identifier, { name }]): Hit => ({
       kind: 'account',

@@ -83,6 +83,12 @@ test.each([
   },
 );
 
+test('an old run in a log that is behind makes nobody wait: the treasury has a newer one', () => {
+  const reserve = { ...ANSWERS, last_run: runOf('ok') };
+  const light = lightOf({ is_down: false, reserve, run: runOf('ok', '0', OLD) }, NOW);
+  expect(light).toEqual({ mark: 'warn', word: old });
+});
+
 test('green is a recent run that covers all, which the treasury confirms now', () => {
   const facts = fc.record({
     is_down: fc.boolean(),

@@ -5,8 +5,8 @@ import { TYPES } from '../../../../../services/console/src/chain/text.ts';
 import { grouped, shortened } from '../../../../../services/console/src/format.ts';
 import {
   askedText,
+  heightIn,
   isDepositId,
-  isHeight,
   isOfTron,
   isRunId,
   namedHits,
@@ -57,26 +57,36 @@ test.each([
   expect(namedHits(typed, new Map()).map(({ name }) => name)).toEqual(names);
 });
 
-test('an account is found by any part of its name, also one that the reader gave', () => {
+test('an account is found by any word of its name, those that the reader named first', () => {
+  const validators = Array.from(
+    { length: 20 },
+    (_, at) => [`0x${at}`, { name: `Validator ${at}`, is_own: false }] as const,
+  );
   const names = new Map([
     ['0x0a', { name: 'Reward pool', is_own: false }],
-    ['0x0b', { name: 'Anna, our driver', is_own: true }],
+    ...validators,
+    ['0x0b', { name: 'Valeria, our driver', is_own: true }],
   ]);
   const addresses = (typed: string): readonly string[] =>
     namedHits(typed, names).map(({ identifier }) => identifier);
   expect(addresses(' POOL ')).toEqual(['0x0a']);
-  expect(addresses('anna')).toEqual(['0x0b']);
+  expect(addresses('our dri')).toEqual(['0x0b']);
+  expect(addresses('val')).toHaveLength(9);
+  expect(addresses('val').slice(0, 2)).toEqual(['/validators', '0x0b']);
+  // a height
+  expect(addresses('5')).toEqual([]);
   expect(addresses('re')).toEqual(['/reserve', '0x0a']);
 });
 
 test.each([
-  ['#100', true],
-  ['block 1,234', true],
-  ['1.234', true],
-  ['100', false],
-  ['0x100', false],
-])('whether %s can be nothing but a height: %j', (typed, is) => {
-  expect(isHeight(typed)).toBe(is);
+  ['#100', 100n],
+  ['#0100', 100n],
+  ['block 1,234', 1234n],
+  ['1.234', 1234n],
+  ['100', undefined],
+  ['0x100', undefined],
+])('%s names the height %s', (typed, height) => {
+  expect(heightIn(typed)).toBe(height);
 });
 
 test('an id is one of a run or of a deposit, and texts of TRON are told apart', () => {
