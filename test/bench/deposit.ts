@@ -18,7 +18,7 @@ const PAGE_MS = 5_000;
 
 export const deposit: Bench<'deposits'> = {
   about: "a deposit from TRON's block to the page of its user, and from there until it is credited",
-  options: { deposits: { about: 'of a new user each, one after the other', default: 20 } },
+  options: { deposits: { about: 'of a new user each, one after the other', default: 12 } },
   run,
 };
 

@@ -26,7 +26,7 @@ function usage(): string {
     lines.push(
       '',
       `  ${name.padEnd(22)} ${about}`,
-      `    about ${expected} minutes in all${sizes.length === 0 ? '' : `, with ${sizes.join(' ')}`}; run it after ${after}`,
+      `    about ${expected} minutes in \`all\`${sizes.length === 0 ? '' : `, with ${sizes.join(' ')}`}; run it after ${after}`,
     );
     for (const [option, given] of Object.entries(options))
       lines.push(

@@ -112,7 +112,8 @@ function bySubject(measured: readonly Measured[]): {
   const rows = [...subjects].map(([subject, own]) => {
     const cells = columns.map(([column]) => {
       const rounds = own.find((each) => nameOf(each) === column)?.each.rounds ?? [];
-      return rounds.length === 0 ? '' : `${figure(median(rounds))} (${spread(rounds)})`;
+      if (rounds.length < 2) return rounds.map(figure).join('');
+      return `${figure(median(rounds))} (${spread(rounds)}, ${rounds.length} rounds)`;
     });
     return [subject].concat(cells);
   });

@@ -125,7 +125,7 @@ const REASONS: readonly (readonly [bench: string, begins: string, why: string])[
   ],
   [
     'beyond-memory',
-    'p99 of a list',
+    'p99 of a list, large / small, worst (transactions of a type)',
     'each transaction of a rare type is on another page of the disk',
   ],
   [
@@ -145,10 +145,10 @@ export function waitsTable(results: readonly BenchResult[]): string {
     const result = results.find(({ bench }) => bench === from?.bench);
     if (from === undefined || result === undefined) return `| ${wait} | not measured |  |  |\n`;
     const { bench, typical, slow } = from;
-    const slowest = slow === undefined ? '' : figureOf(result, slow);
-    return `| ${filled(wait, result)} | ${figureOf(result, typical)} | ${slowest} | [${bench}](#${bench}) |\n`;
+    const slowest = slow === undefined ? '' : figureOf(result, slow, largest);
+    return `| ${filled(wait, result)} | ${figureOf(result, typical, median)} | ${slowest} | [${bench}](#${bench}) |\n`;
   });
-  return `| wait | median | p99 or slowest | from |\n|---|---|---|---|\n${rows.join('')}`;
+  return `| wait | typical | p99 or slowest, of several rounds the largest | from |\n|---|---|---|---|\n${rows.join('')}`;
 }
 
 function filled(words: string, { options }: BenchResult): string {
@@ -157,11 +157,19 @@ function filled(words: string, { options }: BenchResult): string {
   );
 }
 
-function figureOf(result: BenchResult, source: Source): string {
+function largest(values: readonly number[]): number {
+  return Math.max(...values);
+}
+
+function figureOf(
+  result: BenchResult,
+  source: Source,
+  of: (rounds: readonly number[]) => number,
+): string {
   const { bench, measured, detail = [] } = result;
   if (typeof source === 'string') {
     const found = measured.find(({ what }) => what === filled(source, result));
-    if (found !== undefined) return `${figure(median(found.rounds))} ${found.unit}`;
+    if (found !== undefined) return `${figure(of(found.rounds))} ${found.unit}`;
   } else {
     const row = detail.find((each) => Reflect.get(each, 'list') === source.list);
     const value: unknown = row === undefined ? undefined : Reflect.get(row, source.column);

@@ -122,6 +122,9 @@ export function resultFile(bench: string): string {
   return join(import.meta.dirname, '../../.local/bench', `${bench}.json`);
 }
 
+/** Others may be made while a long run goes on. */
+const COMMIT = commit();
+
 export interface Run {
   /** that of package.json which the command runs */
   readonly script?: string;
@@ -141,7 +144,7 @@ export function save(
   const [cpu, ...more] = cpus();
   const result: BenchResult = {
     at: new Date().toISOString(),
-    commit: commit(),
+    commit: COMMIT,
     command: [`npm run ${script} --`, ...args].join(' '),
     ...(seconds === undefined ? {} : { seconds }),
     options,

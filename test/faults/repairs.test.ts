@@ -134,6 +134,7 @@ test('a service that was stopped is started by npm run up, and a running one is 
   expect(printed.match(/started again/g)).toHaveLength(2);
   expect(await system.npmRun('up')).toContain('every part is ready');
   expect(pidOf('hub-gateway')).toBe(hub);
+  await system.untilNothingIsWrong();
 });
 
 test('ops stops, starts and restarts one service or server, and says what came of it', async () => {
