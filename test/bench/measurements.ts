@@ -17,7 +17,7 @@ export const PAGE = join(DOCS, 'measurements.md');
 export const PICTURE = join(DOCS, 'pictures/ratios.svg');
 const PICTURE_LINE =
   '![all ratios whose goal is not zero, and how far each is on the good side of it](pictures/ratios.svg)\n';
-/** So many subjects with the same figures are a table, with a column for each figure. */
+/** The fewest subjects with the same figures that make a table, with a column for each figure. */
 const SUBJECTS_MIN = 4;
 
 export function publishedFile(bench: string): string {
