@@ -179,13 +179,14 @@ const ROOMS: readonly Room[] = [
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   {
-    // runs in browsers, asks gateways by their interfaces, reckons fees as the treasury does
+    // runs in browsers, asks gateways by their interfaces; fees and calls are those of the services
     room: 'services/console',
     rooms: [
       'packages/wallet/src',
       'schemas/deposit-policy',
       'schemas/explorer-api',
       'schemas/deposit-api',
+      'schemas/function-call',
       'schemas/operations-api',
     ],
     packages: [
@@ -193,8 +194,7 @@ const ROOMS: readonly Room[] = [
       '@tanstack/react-query',
       '@tanstack/react-router',
       '@vitejs/plugin-react',
-      // operators' keys of the operations page
-      'ethers',
+      'ethers', // operators' keys of the operations page
       'geojson',
       'graphql-ws',
       'maplibre-gl',

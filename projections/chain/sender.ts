@@ -15,6 +15,7 @@ import type {
 import { argumentsJson } from '../../schemas/function-call.ts';
 import {
   decodeRaw,
+  readEnvelope,
   recoverSigner,
   transactionHash,
   type SignedTransaction,
@@ -272,6 +273,27 @@ export function whyForged(
   return 'signer' in recovered && recovered.signer === toHex(address)
     ? undefined
     : 'another key has signed it';
+}
+
+/**
+ * As `whyForged`, for a call that is not known here, as one of a newer chain: the bytes have to
+ * prove all but the meaning of the arguments.
+ */
+export function whyNotSigned(
+  claimed: BlockTransaction,
+  { address, chain_id }: Claim,
+): string | undefined {
+  if (transactionHash(claimed.raw) !== toHex(claimed.hash)) return 'its bytes have another hash';
+  const envelope = readEnvelope(claimed.raw);
+  if ('refused' in envelope) return `its bytes are no transaction (${envelope.refused})`;
+  if (chain_id !== undefined && envelope.chain_id !== chain_id)
+    return `it is of chain ${envelope.chain_id}`;
+  if (
+    envelope.nonce !== claimed.nonce ||
+    envelope.function_call_type !== claimed.function_call_type
+  )
+    return 'its bytes say something else';
+  return envelope.signer === toHex(address) ? undefined : 'another key has signed it';
 }
 
 /** Whether the signed bytes say what the block says: nonce, call, and what a Mint or Burn does. */

@@ -1,18 +1,5 @@
 /** English texts of titles, of what a transaction did, and of names. */
 
-/** The types of transactions, as a reader chooses them. */
-export const TYPES = [
-  'RideRequest',
-  'RideOffer',
-  'RideAcceptance',
-  'RidePay',
-  'RideCancel',
-  'RideRequestCancel',
-  'Mint',
-  'Transfer',
-  'Burn',
-] as const;
-
 export const CHAIN = {
   tabs: {
     block: 'Block',

@@ -2,13 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { FormEvent, ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { FUNCTION_CALL_TYPES } from '../../../../schemas/function-call.ts';
 import { judgedPage } from '../api/finality.ts';
 import { enteredOf } from '../browser.ts';
 import { shortened } from '../format.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer, Exports } from '../design/parts.tsx';
 import { Heading } from '../design/heading.tsx';
-import { CHAIN, TYPES } from './text.ts';
+import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
@@ -64,7 +65,7 @@ function Filter(): ReactElement {
         <span className="quiet">{TEXT.transaction.type}</span>
         <select name="type" defaultValue={type ?? ''}>
           <option value="">{TEXT.transactions.anyType}</option>
-          {TYPES.map((each) => (
+          {FUNCTION_CALL_TYPES.map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>

@@ -1,5 +1,5 @@
 /** The meanings of a text in the search box, in each spelling that the console itself shows. */
-import { TYPES as TRANSACTION_TYPES } from '../chain/text.ts';
+import { FUNCTION_CALL_TYPES } from '../../../../schemas/function-call.ts';
 import type { Name } from '../design/names.ts';
 import { TEXT } from '../text.ts';
 
@@ -26,7 +26,7 @@ export const BAR = [
   ['/deposits', nav.deposits],
 ] as const;
 export const PAGES = BAR.map(([identifier, name]): Hit => ({ kind: 'page', identifier, name }));
-const TYPES: readonly Hit[] = TRANSACTION_TYPES.map((type) => ({
+const TYPES: readonly Hit[] = FUNCTION_CALL_TYPES.map((type) => ({
   kind: 'type',
   identifier: type,
   name: type.replaceAll(/\B(?=[A-Z])/g, ' '),

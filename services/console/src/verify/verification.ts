@@ -9,7 +9,7 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { FUNCTION_CALL_TYPES } from '../../../../schemas/function-call.ts';
 import { readEnvelope, transactionHash } from '../../../../schemas/raw-transaction.ts';
 import { readEffects } from '../../../../projections/chain/block-effects.ts';
-import { whyForged } from '../../../../projections/chain/sender.ts';
+import { whyForged, whyNotSigned } from '../../../../projections/chain/sender.ts';
 import {
   positionOf,
   possibleStatuses,
@@ -348,20 +348,6 @@ function missed(what: string): TypeError {
   return new TypeError(
     `The explorer gave no valid ${what}. Try again; if it stays, tell the operator.`,
   );
-}
-
-/** As `whyForged`, for a call of a newer version of the chain: all but what its arguments say. */
-function whyNotSigned(
-  { raw, hash, nonce, function_call_type: type }: BlockTransaction,
-  { address, chain_id }: { readonly address: Buffer; readonly chain_id: number },
-): string | undefined {
-  if (transactionHash(raw) !== toHex(hash)) return 'its bytes have another hash';
-  const read = readEnvelope(raw);
-  if ('refused' in read) return `its bytes are no transaction (${read.refused})`;
-  if (read.chain_id !== chain_id) return `it is of chain ${read.chain_id}`;
-  if (read.nonce !== nonce || read.function_call_type !== type)
-    return 'its bytes say something else';
-  return read.signer === toHex(address) ? undefined : 'another key has signed it';
 }
 
 /** The address whose key signed these bytes, in any case without a claim; empty: nobody's. */

@@ -1,7 +1,5 @@
 import { assert, bigInt, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { FUNCTION_CALL_TYPES } from '../../../../../schemas/function-call.ts';
-import { TYPES } from '../../../../../services/console/src/chain/text.ts';
 import { grouped, shortened } from '../../../../../services/console/src/format.ts';
 import {
   askedText,
@@ -97,8 +95,4 @@ test('an id is one of a run or of a deposit, and texts of TRON are told apart', 
   expect(isOfTron('a'.repeat(64))).toBe(true);
   expect(isOfTron(`0x${'a'.repeat(64)}`)).toBe(false);
   expect(isOfTron('nothing')).toBe(false);
-});
-
-test('the types that a reader may choose are those of the chain', () => {
-  expect(TYPES.toSorted()).toEqual(FUNCTION_CALL_TYPES.toSorted());
 });
