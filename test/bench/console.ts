@@ -112,6 +112,7 @@ async function measure(
       { what: 'blocks that arrived', unit: '/s', rounds: [rate] },
       { what: 'largest contentful paint of the first page', unit: 'ms', rounds: paints },
       { what: 'interaction to next paint (INP)', unit: 'ms', rounds: [inp.duration] },
+      { what: 'from a click until its page is there', unit: 'ms', rounds: interactions.pages },
       { what: 'slowest interaction', unit: 'ms', rounds: [worst.duration] },
       { what: 'interactions', unit: '', rounds: [interactions.made] },
       { what: 'memory of scripts after a collection', unit: 'MiB', rounds: heap },
@@ -220,7 +221,12 @@ function slowest(events: readonly TimedEvent[]): readonly TimedEvent[] {
   return [...longest.values()].toSorted((a, b) => b.duration - a.duration);
 }
 
-const PAGES = ['/transactions', '/validators', '/'];
+/** with their headings */
+const PAGES = [
+  ['/transactions', 'Transactions'],
+  ['/validators', 'Validators'],
+  ['/', 'Chain'],
+] as const;
 const MOVES = ['j', 'j', 'k'];
 const SEARCHED = '0x1';
 const LEAVES = ['ArrowDown', 'Escape', 'Escape'];
@@ -229,18 +235,34 @@ const INTERACTIONS_A_ROUND =
   PAGES.length * (1 + MOVES.length) + 1 + SEARCHED.length + LEAVES.length;
 
 /**
- * `noted`: the events that took 16 ms or more; `made`: all interactions. Clicks are of the mouse
+ * `noted`: the events that took 16 ms or more; `made`: all interactions; `pages`: ms from each
+ * click to the first row of its page, as this process sees it. Clicks are of the mouse
  * and selectors are of CSS: Playwright's own work in the page would be timed with the page's.
  */
 async function interact(
   page: Page,
   rounds: number,
-): Promise<{ readonly made: number; readonly noted: readonly TimedEvent[] }> {
-  const places = await Promise.all(PAGES.map((path) => placeOf(page, `nav a[href="${path}"]`)));
+): Promise<{
+  readonly made: number;
+  readonly noted: readonly TimedEvent[];
+  readonly pages: readonly number[];
+}> {
+  const pages: number[] = [];
+  const places = await Promise.all(
+    PAGES.map(async ([path, heading]) => ({
+      heading,
+      ...(await placeOf(page, `nav a[href="${path}"]`)),
+    })),
+  );
   for (let round = 0; round < rounds; round++) {
-    for (const { x, y } of places) {
+    for (const { heading, x, y } of places) {
+      const clicked = performance.now();
       await page.mouse.click(x, y);
-      await page.locator('tbody tr').first().waitFor({ timeout: PATIENCE_MS });
+      await page
+        .locator(`main:has(h1:text-is("${heading}")) tbody tr`)
+        .first()
+        .waitFor({ timeout: PATIENCE_MS });
+      pages.push(performance.now() - clicked);
       for (const key of MOVES) await page.keyboard.press(key);
     }
     await page.keyboard.press('/');
@@ -250,6 +272,7 @@ async function interact(
   }
   return {
     made: rounds * INTERACTIONS_A_ROUND,
+    pages,
     noted: await page.evaluate(() => globalThis.timedEvents),
   };
 }

@@ -76,6 +76,14 @@ export function keepAwake(): () => void {
   return () => stop.abort();
 }
 
+/** Ends when what the page has changed so far is shown; at once if nobody sees the page. */
+export function painted(): Promise<void> {
+  if (document.visibilityState !== 'visible') return Promise.resolve();
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+  });
+}
+
 /** A place for texts that outlive the page; where the browser refuses one, they end with it. */
 export function storeOf(
   name: 'localStorage' | 'sessionStorage',

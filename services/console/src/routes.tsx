@@ -1,5 +1,6 @@
 /** The pages by address; docs/development.md says what else a new one needs. */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { painted } from './browser.ts';
 import { BlockPage } from './chain/block.tsx';
 import { HomePage } from './chain/home.tsx';
 import { TransactionPage } from './chain/transaction.tsx';
@@ -31,7 +32,12 @@ function activitySearch(search: Search) {
   return { ...texts('kind', 'cursor')(search), ...(isKnown && { direction }) };
 }
 
-const root = createRootRoute({ component: Frame, notFoundComponent: NoPage });
+const root = createRootRoute({
+  component: Frame,
+  notFoundComponent: NoPage,
+  // the link shows at once that it was followed; the next page takes longer than a frame
+  beforeLoad: ({ cause, preload }) => (cause === 'stay' && !preload ? painted() : undefined),
+});
 const getParentRoute = (): typeof root => root;
 
 const home = createRoute({
