@@ -224,3 +224,23 @@ test('an hour without a block is none, beside one without a transaction', async 
     chart.locator('tbody td:last-child').allInnerTexts();
   await expect.poll(values).toEqual(['7', 'no block', '0', '5']);
 });
+
+test('a link shows at once that it was followed, before the next page is rendered', async () => {
+  await show('/', NEWEST);
+  await page.getByRole('heading', { name: 'Chain', level: 1 }).waitFor();
+  const link = page.getByRole('navigation').getByRole('link', { name: 'Transactions' });
+  // what the next frame shows: it is asked after the handlers of the click
+  const frame = await link.evaluate((element: HTMLElement) => {
+    element.click();
+    return new Promise<readonly unknown[]>((resolve) => {
+      requestAnimationFrame(() =>
+        resolve([
+          document.querySelector('nav [aria-current=page]')?.textContent,
+          document.querySelector('h1')?.textContent,
+        ]),
+      );
+    });
+  });
+  expect(frame).toEqual(['Transactions', 'Chain']);
+  await page.getByRole('heading', { name: 'Transactions', level: 1 }).waitFor();
+});
