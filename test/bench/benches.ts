@@ -85,13 +85,13 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
   pass: { bench: pass, minutes: 5, after: "a change of the watcher's tables or passes" },
   console: {
     bench: consoleBench,
-    minutes: 7,
+    minutes: 4,
     after: 'a change of the console, or a new version of Chromium',
-    in_all: { minutes: 5 },
+    in_all: { minutes: 2, rounds: 20 },
   },
   scale: {
     bench: scale,
-    minutes: 6,
+    minutes: 9,
     after: 'a change of how services are divided, before more traffic is promised',
     in_all: { seconds: 10, rounds: 1 },
   },

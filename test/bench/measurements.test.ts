@@ -1,7 +1,18 @@
 import { readFileSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LIMITS_PAGE, limitsPageWith } from './limits-page.ts';
-import { PAGE, pageWith, PICTURE, publishedResults, unpublishable } from './measurements.ts';
+import {
+  allPublished,
+  keep,
+  PAGE,
+  pageWith,
+  PICTURE,
+  publishedResults,
+  unpublishable,
+} from './measurements.ts';
 import { ratiosPicture } from './ratios-picture.ts';
 import { missedGoals, type BenchResult } from './report.ts';
 
@@ -79,6 +90,22 @@ test('a result has its machine, commit, command, settings, medians, spreads and 
 
 test('other results replace those of the page, and nothing else', () => {
   expect(pageWith(pageWith(page, [result, result]), publishedResults())).toBe(page);
+});
+
+test('a result is kept beside the newest of another kind of processor', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'clt-test-results-'));
+  const on = (cpu: string, commit: string): BenchResult => ({
+    ...result,
+    commit,
+    machine: { ...result.machine, cpu },
+  });
+  for (const each of [on('A', '1'), on('B', '2'), on('B', '3'), on('A', '4'), on('B', '5')])
+    keep(each, folder.path);
+  const [kept] = allPublished(folder.path);
+  expect([kept?.commit, kept?.other?.commit]).toEqual(['5', '4']);
+  expect(pageWith(page, kept === undefined ? [] : [kept])).toContain(
+    '| records a second / 50,000 | 1.20 | 1.20 | >= 1 |',
+  );
 });
 
 test.each([

@@ -2,10 +2,10 @@
  * The generated part of `docs/measurements.md`: tables of the results in `docs/measurements`, which
  * are files of `.local/bench` as the benches wrote them.
  */
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { goalsTable, grouped, waitsTable } from './overview.ts';
-import { figure, median, type BenchResult, type Measured } from './report.ts';
+import { goalsTable, grouped, ratioElsewhere, waitsTable } from './overview.ts';
+import { figure, median, type BenchResult, type Measured, type Published } from './report.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const BEGIN = '<!-- begin of what npm run bench:publish writes -->\n';
@@ -20,23 +20,48 @@ const PICTURE_LINE =
 /** The fewest subjects with the same figures that make a table, with a column for each figure. */
 const SUBJECTS_MIN = 4;
 
-export function publishedFile(bench: string): string {
-  return join(DOCS, 'measurements', `${bench}.json`);
-}
+const RESULTS = join(DOCS, 'measurements');
+/** In that folder: the newest results of another kind of processor. */
+const OTHER = 'other-processor';
 
 /** Those of a limit that is switched off are in `docs/limits.md` alone. */
-export function publishedResults(): readonly BenchResult[] {
+export function publishedResults(): readonly Published[] {
   return allPublished().filter(({ bench }) => !bench.startsWith(ABLATION));
 }
 
-export function allPublished(): readonly BenchResult[] {
-  return globSync(publishedFile('*'))
+export function allPublished(folder: string = RESULTS): readonly Published[] {
+  return globSync(fileIn(folder, '*'))
     .toSorted()
-    .map((file) => JSON.parse(readFileSync(file, 'utf8')));
+    .map((file) => {
+      const result: BenchResult = JSON.parse(readFileSync(file, 'utf8'));
+      return { ...result, other: readIn(join(folder, OTHER), result.bench) };
+    });
+}
+
+/** Keeps a result in `folder`, and the one before it if that is of another kind of processor. */
+export function keep(result: BenchResult, folder: string = RESULTS): void {
+  const before = readIn(folder, result.bench);
+  if (before !== undefined && before.machine.cpu !== result.machine.cpu)
+    write(before, join(folder, OTHER));
+  write(result, folder);
+}
+
+function write(result: BenchResult, folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(fileIn(folder, result.bench), `${JSON.stringify(result, null, 2)}\n`);
+}
+
+function readIn(folder: string, bench: string): BenchResult | undefined {
+  const file = fileIn(folder, bench);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+function fileIn(folder: string, bench: string): string {
+  return join(folder, `${bench}.json`);
 }
 
 /** The page with these results in the place of those that it had. */
-export function pageWith(page: string, results: readonly BenchResult[]): string {
+export function pageWith(page: string, results: readonly Published[]): string {
   const [before, after] = page.split(BEGIN);
   const rest = after?.split(END)[1];
   if (before === undefined || rest === undefined)
@@ -60,8 +85,8 @@ export function unpublishable({ bench, commit, command }: BenchResult): string |
     : undefined;
 }
 
-function section(result: BenchResult): string {
-  const { bench, about, measured, detail = [] } = result;
+function section(result: Published): string {
+  const { bench, about, measured, detail = [], other } = result;
   const { head, rows, rest } = bySubject(measured);
   const figures = rest.map(({ what, unit, rounds }) => [
     what,
@@ -69,22 +94,28 @@ function section(result: BenchResult): string {
     rounds.length > 1 ? spread(rounds) : '',
     String(rounds.length),
   ]);
-  const compared = grouped(result).map(({ what, ratio, goal = '' }) => [
-    what,
-    ratio.toFixed(2),
-    goal,
+  const compared = grouped(result).map((ratio) => [
+    ratio.what,
+    ratio.ratio.toFixed(2),
+    ...(other === undefined ? [] : [ratioElsewhere(result, ratio)?.toFixed(2) ?? '']),
+    ratio.goal ?? '',
   ]);
+  const kinds = other === undefined ? ['ratio'] : ['ratio', 'on another processor'];
+  const elsewhere =
+    other === undefined
+      ? ''
+      : ` On another processor: ${provenance(other)} Its figures are in its file.`;
   const details = detail.map((row) =>
     Object.values(row).map((value: unknown) =>
       typeof value === 'number' ? figure(value) : String(value),
     ),
   );
   return [
-    `### ${bench}\n\n${about}.\n\n${provenance(result)}\n`,
+    `### ${bench}\n\n${about}.\n\n${provenance(result)}${elsewhere}\n`,
     ...table(['measured', 'median', 'rounds from, to', 'rounds'], figures),
     ...table(head, rows),
     ...table(Object.keys(detail[0] ?? {}), details),
-    ...table(['compared', 'ratio', 'goal'], compared),
+    ...table(['compared', ...kinds, 'goal'], compared),
   ].join('\n');
 }
 

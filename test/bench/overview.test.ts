@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { publishedResults } from './measurements.ts';
-import { goalsTable, grouped, waitsTable } from './overview.ts';
+import { goalsTable, grouped, ratioElsewhere, waitsTable } from './overview.ts';
 import type { BenchResult, Ratio } from './report.ts';
 
 function resultOf(bench: string, ratios: readonly Ratio[]): BenchResult {
@@ -70,4 +70,22 @@ test('goals that were missed come first, each with its reason', () => {
     ['unexplained', '**missed**', 'not known'],
     ['met', 'met', ''],
   ]);
+});
+
+test.each([
+  [1.5, '| ours / theirs | <= 2 | 1.50 | met |'],
+  [1.9, '| ours / theirs | <= 2 | 1.50 | met |'],
+  [2.1, '| ours / theirs | <= 2 | 1.50 to 2.10 | **missed** |'],
+])('with %s on another processor the goal has the row %s', (ratio, row) => {
+  const ours = { what: 'ours / theirs', goal: '<= 2' };
+  const other = resultOf('hub', [{ ...ours, ratio }]);
+  expect(goalsTable([{ ...resultOf('hub', [{ ...ours, ratio: 1.5 }]), other }])).toContain(row);
+});
+
+test('a ratio on another processor is the worst of the same group', () => {
+  const result = {
+    ...resultOf('abuse', [under('pings', 1.1), under('exports', 1.9)]),
+    other: resultOf('abuse', [under('pings', 1.8), under('exports', 1.2)]),
+  };
+  expect(grouped(result).map((ratio) => ratioElsewhere(result, ratio))).toEqual([1.8]);
 });

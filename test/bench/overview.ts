@@ -2,7 +2,14 @@
  * The first two tables of `docs/measurements.md`: how long users wait, and the goals with what was
  * measured. Both are made of published results.
  */
-import { figure, isMissed, median, type BenchResult, type Ratio } from './report.ts';
+import {
+  figure,
+  isMissed,
+  median,
+  type BenchResult,
+  type Published,
+  type Ratio,
+} from './report.ts';
 
 /** A figure of a result: the name of a measured one, or a row of its detail and a column there. */
 type Source = string | { readonly list: string; readonly column: string };
@@ -183,11 +190,14 @@ function figureOf(
   throw new Error(`the result of ${bench} has no ${JSON.stringify(source)}: name another figure`);
 }
 
-export function goalsTable(results: readonly BenchResult[]): string {
+/** A ratio that differs by more between two kinds of processor is shown as a range. */
+const MOVE_MAX = 1 / 3;
+
+export function goalsTable(results: readonly Published[]): string {
   const rows = results.flatMap((result) =>
     grouped(result)
       .filter(({ goal }) => goal !== undefined)
-      .map((ratio) => goalRow(result.bench, ratio)),
+      .map((ratio) => goalRow(result, ratio)),
   );
   const head = '| ratio | goal | measured | | why missed | from |\n|---|---|---|---|---|---|\n';
   const lines = rows
@@ -196,13 +206,20 @@ export function goalsTable(results: readonly BenchResult[]): string {
   return `${head}${lines.join('')}`;
 }
 
-function goalRow(bench: string, ratio: Ratio): { readonly missed: boolean; readonly line: string } {
-  const missed = isMissed(ratio);
+function goalRow(
+  result: Published,
+  ratio: Ratio,
+): { readonly missed: boolean; readonly line: string } {
+  const { bench } = result;
+  const all = [ratio.ratio, ratioElsewhere(result, ratio) ?? ratio.ratio];
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const moves = most - least > MOVE_MAX * least;
+  const missed = all.some((each) => isMissed({ ...ratio, ratio: each }));
   const why = REASONS.find(([of, begins]) => of === bench && ratio.what.startsWith(begins))?.[2];
   const cells = [
     ratio.what.trim(),
     ratio.goal ?? '',
-    ratio.ratio.toFixed(2),
+    moves ? `${least.toFixed(2)} to ${most.toFixed(2)}` : ratio.ratio.toFixed(2),
     missed ? '**missed**' : 'met',
     missed ? (why ?? 'not known') : '',
     `[${bench}](#${bench})`,
@@ -210,11 +227,22 @@ function goalRow(bench: string, ratio: Ratio): { readonly missed: boolean; reado
   return { missed, line: `| ${cells.join(' | ')} |\n` };
 }
 
+/** The same ratio on another kind of processor; undefined: not measured there. */
+export function ratioElsewhere({ bench, other }: Published, { what }: Ratio): number | undefined {
+  if (other === undefined) return undefined;
+  const key = keyOf(bench, what);
+  return grouped(other).find((each) => keyOf(bench, each.what) === key)?.ratio;
+}
+
+/** Equal for all members of a group, and for the worst that stands for them. */
+function keyOf(bench: string, what: string): string {
+  const member = what.replace(/ \(the worst of \d+\)$/, '');
+  return GROUPS[bench]?.find((each) => each.test(member))?.source ?? member;
+}
+
 /** The ratios of a result, of each group the worst alone, with their number. */
 export function grouped({ bench, ratios }: BenchResult): readonly Ratio[] {
-  const groups = GROUPS[bench] ?? [];
-  const groupOf = ({ what }: Ratio): RegExp | undefined => groups.find((each) => each.test(what));
-  return [...Map.groupBy(ratios, (ratio) => groupOf(ratio) ?? ratio).values()].flatMap(worstOf);
+  return [...Map.groupBy(ratios, ({ what }) => keyOf(bench, what)).values()].flatMap(worstOf);
 }
 
 function worstOf(members: readonly Ratio[]): readonly Ratio[] {

@@ -3,16 +3,8 @@
  * `docs/measurements`, writes their tables into `docs/measurements.md` and `docs/limits.md`, and
  * their ratios into a picture.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import {
-  PAGE,
-  pageWith,
-  PICTURE,
-  publishedFile,
-  publishedResults,
-  unpublishable,
-} from './measurements.ts';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { keep, PAGE, pageWith, PICTURE, publishedResults, unpublishable } from './measurements.ts';
 import { LIMITS_PAGE, limitsPageWith } from './limits-page.ts';
 import { ratiosPicture } from './ratios-picture.ts';
 import { resultFile, type BenchResult } from './report.ts';
@@ -34,11 +26,9 @@ process.stdout.write(
 function publish(name: string): string | undefined {
   const file = resultFile(name);
   if (!existsSync(file)) return `there is no ${file}: run "npm run bench -- ${name}" first`;
-  const text = readFileSync(file, 'utf8');
-  const result: BenchResult = JSON.parse(text);
+  const result: BenchResult = JSON.parse(readFileSync(file, 'utf8'));
   const problem = unpublishable(result);
   if (problem !== undefined) return problem;
-  mkdirSync(dirname(publishedFile(name)), { recursive: true });
-  writeFileSync(publishedFile(name), text);
+  keep(result);
   return undefined;
 }

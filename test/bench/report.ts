@@ -54,6 +54,12 @@ export interface BenchResult extends BenchReport {
   };
 }
 
+/** A result of `docs/measurements`. */
+export interface Published extends BenchResult {
+  /** the newest on another kind of processor */
+  readonly other?: BenchResult | undefined;
+}
+
 /** The goals that are missed, in words. */
 export function missedGoals({ ratios }: Pick<BenchReport, 'ratios'>): readonly string[] {
   return ratios
