@@ -82,19 +82,19 @@ async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport
         loads.push(await bear(name, rates));
       rounds.push({ loads, half: before ?? (await bear('half of all', HALF)) });
     }
-    return reportOf(rounds, system.memory());
+    return reportOf(given.instances, rounds, system.memory());
   } finally {
     await stack.stop();
   }
 }
 
-function reportOf(rounds: readonly Round[], memory: Figures): BenchReport {
+function reportOf(instances: number, rounds: readonly Round[], memory: Figures): BenchReport {
   const names = [...(rounds[0]?.half.keys() ?? [])].filter((name) => !UNITS.includes(name));
   const parts = names.map((part) => fitted(part, rounds));
   const together = parts.find(({ part }) => part === ALL);
   const least = SHARE_MIN * (together?.measured ?? 0);
   return {
-    bench: 'scale',
+    bench: instances === 1 ? 'scale' : `scale-${instances}-instances`,
     about:
       'the whole system under loads in turns: slopes of each unit and of a second without work (idle), and their sum against half of all loads at once',
     measured: COLUMNS.map((column, at) => ({
