@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { Addresses } from '../../infra/services/services.ts';
 import { removeKeptLogs, settleLogs } from './kept-logs.ts';
+import { pagesOfRun } from './pages.ts';
 import { beginStack, stopAbandoned } from './stack.ts';
 
 declare module 'vitest' {
@@ -41,6 +42,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await (await settled)?.stop();
     await stopAbandoned();
+    rmSync(pagesOfRun(process.pid), { recursive: true, force: true });
     const hasFailed = project.vitest.state.getCountOfFailedTests() > 0;
     for (const logs of settleLogs(hasFailed))
       process.stdout.write(`logs of the servers: ${logs}\n`);

@@ -1,6 +1,6 @@
 /** Pages in Chromium: built for a test, watched for problems, and tried by the rules of WCAG. */
 import { readFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,17 +14,34 @@ const AA = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 /** Those of AA that colours decide. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
+type Config = 'vite' | 'operations';
+type Mode = 'production' | 'development';
+
+/** The folder of `builtPages` in all workers of a run; the end of the run removes it. */
+export function pagesOfRun(pid: number): string {
+  return join(tmpdir(), `clt-pages-${pid}`);
+}
+
+const built = new Map<string, Promise<string>>();
+
+/** As `buildPages`, once for all files of a worker, which leave the folder as it is. */
+export function builtPages(config: Config, mode?: Mode): Promise<string> {
+  const folder = pagesOfRun(process.ppid);
+  return built.getOrInsertComputed(`${config} ${mode}`, () => buildPages(config, mode, folder));
+}
+
 /**
- * Builds the pages of the console, or of `ops console`, into a folder that the caller removes. As
- * `production` they are those that people see. As `development` React checks itself: it logs keys
- * that are missing and the like as errors, and takes three times as long for a look at the
- * services.
+ * Builds the pages of the console, or of `ops console`, into a new folder. As `production` they are
+ * those that people see. As `development` React checks itself: it logs keys that are missing and
+ * the like as errors, and takes three times as long for a look at the services.
  */
 export async function buildPages(
-  config: 'vite' | 'operations',
-  mode: 'production' | 'development' = 'production',
+  config: Config,
+  mode: Mode = 'production',
+  within = tmpdir(),
 ): Promise<string> {
-  const outDir = await mkdtemp(join(tmpdir(), 'clt-console-'));
+  await mkdir(within, { recursive: true });
+  const outDir = await mkdtemp(join(within, 'clt-console-'));
   const configFile = join(CONFIGS, `${config}.config.ts`);
   // Vite takes it from nowhere else, and a test has a value of its own there
   const { NODE_ENV } = process.env;

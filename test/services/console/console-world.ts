@@ -2,7 +2,6 @@
  * The console in Chromium on an explorer, a hub and deposits, the last two behind proxies that can
  * take them away. The read models advance when the test says so.
  */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client, type Pool } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -17,7 +16,7 @@ import { placed } from '../../support/deposit-events.ts';
 import { openContext } from '../../support/chromium.ts';
 import { depositKey } from '../../support/deposit-log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { buildPages, watchPage } from '../../support/pages.ts';
+import { builtPages, watchPage } from '../../support/pages.ts';
 import { openDeposits, type DepositServer } from '../deposit-gateway/deposit-server.ts';
 import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
 import { CHAIN_ID, HubWorld } from '../hub-gateway/hub-world.ts';
@@ -44,7 +43,7 @@ const FILL = `INSERT INTO ride_market.open_requests
          '0.5', '0.5', 1000000 + n, NULL, -n, 0 FROM generate_series(1, $1::bigint) n`;
 
 export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
-  const folder = await buildPages('vite');
+  const folder = await builtPages('vite');
   const hub = await HubWorld.open(stack);
   const urls = await freshDatabase(stack);
   const tables: Pool = await openTables(urls.writer_url, depositsProjection);
@@ -102,7 +101,6 @@ export async function openConsoleWorld(stack: Addresses, browser: Browser): Prom
       await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
       await Promise.all([explorer.close(), deposits.close(), hub.close()]);
       await Promise.all([tables.end(), watched.end()]);
-      await rm(folder, { recursive: true });
     },
   };
 }

@@ -1,5 +1,4 @@
 /** The console in Chromium on an explorer with blocks, runs and series, and a hub of two lists. */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import type { Browser, Page } from 'playwright-core';
@@ -7,7 +6,7 @@ import type { Addresses } from '../../../infra/services/services.ts';
 import { fillExplorer, seededBlocks } from '../../projections/explorer/seeded-rows.ts';
 import { fillSeries } from '../../projections/series/filled-series.ts';
 import { freshDatabase } from '../../support/database.ts';
-import { buildPages } from '../../support/pages.ts';
+import { builtPages } from '../../support/pages.ts';
 import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
 import { recordRuns, run } from '../explorer-gateway/reserve/recorded-runs.ts';
 
@@ -39,7 +38,7 @@ export async function openExplorerConsole(
   await fillSeries(urls.writer_url);
   const writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
-  const folder = await buildPages('vite');
+  const folder = await builtPages('vite');
   const explorer = await openExplorer({
     postgres_reader_url: urls.reader_url,
     treasury_public_reconciliation_url: 'http://127.0.0.1:1',
@@ -54,7 +53,6 @@ export async function openExplorerConsole(
       await browser.close();
       await writer.end();
       await explorer.close();
-      await rm(folder, { recursive: true });
     },
   };
 }

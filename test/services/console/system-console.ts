@@ -1,5 +1,4 @@
 /** The console in Chromium on a stack whose processes the test may kill. */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { serviceEnvironment } from '../../../infra/services/services.ts';
@@ -9,7 +8,7 @@ import { serve } from '../../../services/explorer-gateway/service.ts';
 import { Closing } from '../../../services/runtime/process/main.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { silentLog } from '../../support/kafka.ts';
-import { buildPages } from '../../support/pages.ts';
+import { builtPages } from '../../support/pages.ts';
 import { specOf, type Stack } from '../../support/stack.ts';
 import { openPage, type Opened } from './console-world.ts';
 
@@ -29,7 +28,7 @@ export async function openSystemConsole(
   { addresses, ports }: Stack,
   browser: Browser,
 ): Promise<SystemConsole> {
-  const folder = await buildPages('vite');
+  const folder = await builtPages('vite');
   const place = { http_host: '127.0.0.1', ports, data: '' };
   const config = readExplorerGatewayConfig({
     ...serviceEnvironment(specOf('explorer-gateway'), defaultSettings, addresses, place),
@@ -57,7 +56,6 @@ export async function openSystemConsole(
           throw new Error(`${name} could not be closed`, { cause: error });
         },
       );
-      await rm(folder, { recursive: true });
     },
   };
 }

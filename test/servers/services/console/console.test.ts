@@ -1,5 +1,4 @@
 /** The console in Chromium, on the explorer gateway and its content security policy. */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -25,7 +24,7 @@ import {
 } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import {
-  buildPages,
+  builtPages,
   DESKTOP,
   PHONE,
   violationsOf,
@@ -73,7 +72,6 @@ const PAGES: readonly (readonly [string, string, string | RegExp])[] = [
 
 let browser: Browser | undefined;
 let missing = '';
-const folders: string[] = [];
 let explorer: ExplorerServer;
 /** serves pages that React checks, of the same read models */
 let development: ExplorerServer;
@@ -110,7 +108,6 @@ afterAll(async () => {
   await browser.close();
   await writer.end();
   await Promise.all([explorer.close(), development.close()]);
-  for (const folder of folders) await rm(folder, { recursive: true });
 });
 
 beforeEach(({ skip }) => {
@@ -123,8 +120,7 @@ async function openPages(
   postgres_reader_url: string,
   mode: 'production' | 'development',
 ): Promise<ExplorerServer> {
-  const folder = await buildPages('vite', mode);
-  folders.push(folder);
+  const folder = await builtPages('vite', mode);
   const opened = await openExplorer({
     postgres_reader_url,
     treasury_public_reconciliation_url: 'http://127.0.0.1:1',

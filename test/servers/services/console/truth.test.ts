@@ -2,7 +2,6 @@
  * Claims of the console that a reader acts upon, in Chromium: titles, names, final, empty, copied,
  * not over.
  */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -28,7 +27,7 @@ import {
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { openChromium, openContext } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { buildPages, violationsOf } from '../../../support/pages.ts';
+import { builtPages, violationsOf } from '../../../support/pages.ts';
 
 const blocks = seededBlocks({ seed: 8, blocks: 60, transactions_max: 9, first_height: 0 });
 const newest = blocks.length - 1;
@@ -38,7 +37,6 @@ const address = toHex(mostFrequent(blocks));
 
 let browser: Browser | undefined;
 let missing = '';
-let folder: string;
 let explorer: ExplorerServer;
 let writer: Client;
 let context: BrowserContext;
@@ -57,7 +55,7 @@ beforeAll(async () => {
   await fillExplorer(urls.writer_url, blocks);
   writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
-  folder = await buildPages('vite');
+  const folder = await builtPages('vite');
   explorer = await openExplorer({
     postgres_reader_url: urls.reader_url,
     treasury_public_reconciliation_url: 'http://127.0.0.1:1',
@@ -70,7 +68,6 @@ afterAll(async () => {
   await browser.close();
   await writer.end();
   await explorer.close();
-  await rm(folder, { recursive: true });
 });
 
 beforeEach(async ({ skip }) => {

@@ -1,5 +1,4 @@
 /** The verification of a reserve run in Chromium, by the explorer's answers alone. */
-import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
@@ -17,14 +16,13 @@ import {
 import { recordRuns, run } from '../../../services/explorer-gateway/reserve/recorded-runs.ts';
 import { openChromium } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { buildPages, PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
+import { builtPages, PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 
 const node = new ScriptedNode();
 const OTHER = Buffer.alloc(32, 9);
 let browser: Browser | undefined;
 let missing = '';
-let folder: string;
 let explorer: ExplorerServer;
 let writer: Client;
 let opened: Opened;
@@ -63,7 +61,7 @@ beforeAll(async () => {
   writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
   node.mint_authority = AUTHORITY.address;
-  folder = await buildPages('vite');
+  const folder = await builtPages('vite');
   explorer = await openExplorer({
     postgres_reader_url: urls.reader_url,
     node_url: await node.listen(),
@@ -82,7 +80,6 @@ afterAll(async () => {
   await writer.end();
   await explorer.close();
   await node.close();
-  await rm(folder, { recursive: true });
 });
 beforeEach(async () => {
   node.blocks = HEALTHY;

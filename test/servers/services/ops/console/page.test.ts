@@ -1,5 +1,4 @@
 /** The operations page in Chromium, on `ops console` and its content security policy. */
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { encryptKeystoreJsonSync } from 'ethers';
@@ -13,7 +12,7 @@ import {
 } from '../../../../support/chromium.ts';
 import { alice, bob, mallory } from '../../../../support/operators.ts';
 import {
-  buildPages,
+  builtPages,
   DESKTOP,
   PHONE,
   violationsOfBothSchemes,
@@ -27,7 +26,6 @@ import {
 
 let browser: Browser | undefined;
 let missing = '';
-let folder: string;
 let server: OperationsServer;
 let context: BrowserContext;
 let page: Page;
@@ -41,7 +39,7 @@ beforeAll(async () => {
     return;
   }
   browser = opened;
-  folder = await buildPages('operations');
+  const folder = await builtPages('operations');
   server = await openOperations(inject('stack'), pathToFileURL(join(folder, 'operations.html')));
   context = await openContext(browser);
   page = await openPage(context);
@@ -50,7 +48,6 @@ afterAll(async () => {
   if (browser === undefined) return;
   await browser.close();
   await server.close();
-  await rm(folder, { recursive: true });
 });
 
 beforeEach(({ skip }) => {
