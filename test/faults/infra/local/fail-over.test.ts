@@ -1,20 +1,20 @@
 /** The fail-over of Postgres by the commands of docs/operations/cluster.md, on a running stack. */
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { ABOUT, Hosts } from '../../../../../services/runtime/postgres/hosts.ts';
+import { ABOUT, Hosts } from '../../../../services/runtime/postgres/hosts.ts';
 import {
   openReader,
   openWriter,
   type ReaderPool,
-} from '../../../../../services/runtime/postgres/pool.ts';
-import { rowsOf } from '../../../../support/database.ts';
+} from '../../../../services/runtime/postgres/pool.ts';
+import { rowsOf } from '../../../support/database.ts';
 import {
   startCommandCluster,
   type CommandCluster,
   type PostgresName,
-} from '../../../../support/command-cluster.ts';
-import { silentLog } from '../../../../support/kafka.ts';
-import { HANG_MS } from '../../../../support/limits.ts';
+} from '../../../support/command-cluster.ts';
+import { silentLog } from '../../../support/kafka.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 let cluster: CommandCluster;
 beforeAll(async () => void (cluster = await startCommandCluster(['--servers-only'])));
