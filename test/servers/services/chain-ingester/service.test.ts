@@ -33,6 +33,8 @@ let node: ScriptedNode;
 let nodeUrl: string;
 const running: ServiceHandle[] = [];
 const closing: (() => Promise<void>)[] = [];
+/** the log as it was last read */
+let seen: { readonly high: bigint; readonly records: LogRecord[] };
 
 beforeAll(async () => {
   stack = await startOwnKafka();
@@ -55,6 +57,7 @@ afterEach(async () => {
 });
 
 async function begin(blocks: number): Promise<void> {
+  seen = { high: 0n, records: [] };
   node = new ScriptedNode();
   nodeUrl = await node.listen();
   node.grow(blocks);
@@ -66,10 +69,12 @@ async function ingester(extra: Record<string, string> = {}): Promise<ServiceHand
   return service;
 }
 
-async function records(): Promise<LogRecord[]> {
-  const read: LogRecord[] = [];
+/** Reads what is new in the log: it is asked again and again, and nobody rewrites it. */
+async function records(): Promise<readonly LogRecord[]> {
   const { high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
-  await readLogRange(kafka, CHAIN_BLOCKS.name, 0, 0n, high, (record) => read.push(record));
+  const read = [...seen.records];
+  await readLogRange(kafka, CHAIN_BLOCKS.name, 0, seen.high, high, (each) => read.push(each));
+  seen = { high, records: read };
   return read;
 }
 
