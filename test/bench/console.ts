@@ -249,10 +249,10 @@ async function interact(
 }> {
   const pages: number[] = [];
   const places = await Promise.all(
-    PAGES.map(async ([path, heading]) => ({
-      heading,
-      ...(await placeOf(page, `nav a[href="${path}"]`)),
-    })),
+    PAGES.map(async ([path, heading]) => {
+      const { x, y } = await placeOf(page, `nav a[href="${path}"]`);
+      return { heading, x, y };
+    }),
   );
   for (let round = 0; round < rounds; round++) {
     for (const { heading, x, y } of places) {

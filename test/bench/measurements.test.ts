@@ -94,13 +94,8 @@ test('other results replace those of the page, and nothing else', () => {
 
 test('a result is kept beside the newest of another kind of processor', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'clt-test-results-'));
-  const on = (cpu: string, commit: string): BenchResult => ({
-    ...result,
-    commit,
-    machine: { ...result.machine, cpu },
-  });
-  for (const each of [on('A', '1'), on('B', '2'), on('B', '3'), on('A', '4'), on('B', '5')])
-    keep(each, folder.path);
+  for (const [cpu = '', commit = ''] of ['A1', 'B2', 'B3', 'A4', 'B5'])
+    keep({ ...result, commit, machine: { ...result.machine, cpu } }, folder.path);
   const [kept] = allPublished(folder.path);
   expect([kept?.commit, kept?.other?.commit]).toEqual(['5', '4']);
   expect(pageWith(page, kept === undefined ? [] : [kept])).toContain(

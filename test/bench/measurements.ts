@@ -34,7 +34,7 @@ export function allPublished(folder: string = RESULTS): readonly Published[] {
     .toSorted()
     .map((file) => {
       const result: BenchResult = JSON.parse(readFileSync(file, 'utf8'));
-      return { ...result, other: readIn(join(folder, OTHER), result.bench) };
+      return Object.assign(result, { other: readIn(join(folder, OTHER), result.bench) });
     });
 }
 
@@ -94,12 +94,11 @@ function section(result: Published): string {
     rounds.length > 1 ? spread(rounds) : '',
     String(rounds.length),
   ]);
-  const compared = grouped(result).map((ratio) => [
-    ratio.what,
-    ratio.ratio.toFixed(2),
-    ...(other === undefined ? [] : [ratioElsewhere(result, ratio)?.toFixed(2) ?? '']),
-    ratio.goal ?? '',
-  ]);
+  const compared = grouped(result).map((ratio) => {
+    const there = ratioElsewhere(result, ratio)?.toFixed(2) ?? '';
+    const ratios = other === undefined ? [] : [there];
+    return [ratio.what, ratio.ratio.toFixed(2)].concat(ratios, ratio.goal ?? '');
+  });
   const kinds = other === undefined ? ['ratio'] : ['ratio', 'on another processor'];
   const elsewhere =
     other === undefined

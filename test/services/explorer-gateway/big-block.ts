@@ -1,20 +1,24 @@
-/**
- * A short chain with one block of more than 20,000 transactions and 60,000 movements of balances.
- */
+/** Short chains with one big block. */
 import { seededBlocks } from '../../projections/explorer/seeded-rows.ts';
 import type { PlainBlock } from '../../projections/explorer/plain-block.ts';
 
-export function chainWithBigBlock(): {
+/** With 40 transactions and 120 movements of balances for each block that is put into the big one. */
+export function chainWithBigBlock(count: number): {
   readonly blocks: readonly PlainBlock[];
   readonly big: PlainBlock;
 } {
-  const seeded = seededBlocks({ seed: 5, blocks: 570, transactions_max: 125, addresses: 40 });
-  const big = inOneBlock(seeded.slice(5, 560));
+  const seeded = seededBlocks({
+    seed: 5,
+    blocks: count + 15,
+    transactions_max: 125,
+    addresses: 40,
+  });
+  const big = inOneBlock(seeded.slice(5, count + 5));
   return {
     blocks: [
       ...seeded.slice(0, 5),
       big,
-      ...seeded.slice(560).map((block, at) => atHeight(block, 6 + at)),
+      ...seeded.slice(count + 5).map((block, at) => atHeight(block, 6 + at)),
     ],
     big,
   };
