@@ -123,7 +123,7 @@ async function measure(
       ms: entry.duration,
       waits: entry.waits,
       runs: entry.runs,
-      'is painted': entry.duration - entry.waits - entry.runs,
+      'until the next frame': entry.duration - entry.waits - entry.runs,
     })),
     ratios: [
       {
@@ -139,7 +139,7 @@ async function measure(
       { what: 'INP / 100 ms', ratio: inp.duration / INTERACTION_MS_MAX, goal: '<= 1' },
       { what: 'slowest interaction / 100 ms', ratio: worst.duration / INTERACTION_MS_MAX },
       {
-        what: `memory of the last third of ${minutes} min / the first`,
+        what: 'memory of the last third of the time / the first',
         ratio: growth,
         goal: `<= ${GROWTH_MAX}`,
       },
@@ -236,8 +236,8 @@ const INTERACTIONS_A_ROUND =
 
 /**
  * `noted`: the events that took 16 ms or more; `made`: all interactions; `pages`: ms from each
- * click to the first row of its page, as this process sees it. Clicks are of the mouse
- * and selectors are of CSS: Playwright's own work in the page would be timed with the page's.
+ * click to the first row of its page, as this process sees it. Clicks are of the mouse: the work of
+ * Playwright in the page would be timed with the page's.
  */
 async function interact(
   page: Page,

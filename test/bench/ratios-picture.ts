@@ -1,6 +1,9 @@
-/** A picture of all published ratios that have a goal: how far each is on the good side of it. */
-import { grouped } from './overview.ts';
-import type { BenchResult, Ratio } from './report.ts';
+/**
+ * A picture of all published ratios that have a goal: how far each is on the good side of it, on
+ * the kind of processor where it is worse.
+ */
+import { grouped, worse } from './overview.ts';
+import type { Published, Ratio } from './report.ts';
 
 const WIDTH = 980;
 const LABEL_WIDTH = 560;
@@ -21,9 +24,9 @@ interface Bar {
 }
 
 /** An SVG file. */
-export function ratiosPicture(results: readonly BenchResult[]): string {
+export function ratiosPicture(results: readonly Published[]): string {
   const rows = results.flatMap((result) => {
-    const bars = grouped(result).flatMap(barOf);
+    const bars = grouped(result).flatMap((ratio) => barOf(worse(result, ratio)));
     return bars.length === 0 ? [] : [result.bench, ...bars];
   });
   const height = (rows.length + TITLE_ROWS) * ROW + ROW / 2;

@@ -1,7 +1,8 @@
 /**
  * The soak: the whole system under everything at once, for an hour. The chain grows and
  * reorganises, deposits arrive, sockets watch the hub or never read, readers ask at even times,
- * projections are rebuilt one after the other, and one service or server is killed each minute.
+ * projections are rebuilt one after the other, a stranger writes a record of every kind that halts
+ * nothing (`forgeries.ts`), and one service or server is killed each minute.
  *
  * After each kill all tables and sockets must show newer blocks, and all payments made before must
  * be credited. Requests and rebuilds may fail only around a kill of what they need.
@@ -13,15 +14,26 @@ import { setTimeout as after } from 'node:timers/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { services } from '../../infra/services/services.ts';
 import { PROJECTIONS } from '../../services/projector/registry.ts';
-import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../schemas/topics.ts';
+import { parseTronAddress } from '../../schemas/tron-address.ts';
+import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
+import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { birthsFrom, requestIn } from '../bench/births.ts';
 import { missedGoals, save, tableOf, type BenchReport } from '../bench/report.ts';
+import { openCodec } from '../support/codec.ts';
 import { Deck, Random } from '../support/random.ts';
 import { goodToken, SECRET } from '../support/tokens.ts';
 import { until } from '../support/until.ts';
 import { kill } from './blows.ts';
 import { Depositors } from './depositors.ts';
 import { countsLine, type FaultReport, type FaultRun } from './fault-run.ts';
+import { ADDRESSES, LEDGER, TRANSFERS } from './forgeries.ts';
 import { answersOf, MuteSockets, someRider, watchedLists, Watchers } from './hub-watchers.ts';
 import { MemoryLives } from './memory-lives.ts';
 import { runOps } from './ops-run.ts';
@@ -29,6 +41,7 @@ import { Outages, type Failure } from './outages.ts';
 import { figureOf } from './processes.ts';
 import { listed, QUESTIONS, Readers } from './readers.ts';
 import { percentiles, textOf, type Figure } from './soak-figures.ts';
+import { plantsOf, Stranger } from './stranger.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 import { comesToRest, verdict } from './verdict.ts';
 
@@ -60,7 +73,16 @@ const MUTE_SHARE = 0.1;
  * these sockets are opened again and again, and hold what the hub has sent meanwhile.
  */
 const MUTE_EVERY_MS = 12_000;
+/** Accounts that are paid; one more has an address too. */
 const ACCOUNTS = 24;
+/** No forged run: it closes the gate, as a mismatch that the run has to be free of. */
+const PLANTS = [
+  ...plantsOf(TREASURY_LEDGER, LEDGER),
+  ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES),
+  ...plantsOf(TRON_TRANSFERS, TRANSFERS),
+];
+/** One in the ledger, one in `tron.transfers`. */
+const FORGED_DEPOSITS = 2;
 /** Accounts whose deposits are read. */
 const ACCOUNTS_READ = 2;
 const USD = 1_000_000;
@@ -83,7 +105,7 @@ type Option = 'minutes' | 'sockets' | 'reads';
 
 export const soak: FaultRun<Option> = {
   about:
-    'everything at once for an hour: sockets of which a tenth never read, paced reads, deposits, reorganisations, rebuilds in a loop, a kill a minute;\n' +
+    'everything at once for an hour: sockets of which a tenth never read, paced reads, deposits, reorganisations, rebuilds in a loop, forged records, a kill a minute;\n' +
     'latencies and memory by minute go to .local/bench/soak.json; then each payment has to be minted once, the tables and sockets have\n' +
     'to be what the logs and queries say, and the memory of each service is held against itself',
   options: {
@@ -93,7 +115,10 @@ export const soak: FaultRun<Option> = {
   },
   run: (options, given) =>
     onStack(SETTINGS, given, async (system) => {
-      const run = new Soak(system, options, given.seed);
+      const { kafka, registry_url } = system.place;
+      await ensureTopics(kafka, AUDITED_TOPICS);
+      const codec = await openCodec(registry_url, AUDITED_TOPICS);
+      const run = new Soak(system, codec, options, given.seed);
       try {
         await run.start();
         await run.minutes();
@@ -106,6 +131,7 @@ export const soak: FaultRun<Option> = {
 
 class Soak {
   readonly #system: System<StackPlace>;
+  readonly #codec: Codec;
   readonly #options: Readonly<Record<Option, number>>;
   readonly #seed: number;
   /** of the loops: nobody knows who comes first, and the system's is of victims and moments */
@@ -131,9 +157,16 @@ class Soak {
   #failures: Failure[] = [];
   #rebuildsFailed = 0;
   #watchers: Watchers | undefined;
+  #stranger: Stranger | undefined;
 
-  constructor(system: System<StackPlace>, options: Readonly<Record<Option, number>>, seed: number) {
+  constructor(
+    system: System<StackPlace>,
+    codec: Codec,
+    options: Readonly<Record<Option, number>>,
+    seed: number,
+  ) {
     this.#system = system;
+    this.#codec = codec;
     this.#options = options;
     this.#seed = seed;
     this.#others = new Random(seed + 3);
@@ -149,7 +182,19 @@ class Soak {
     const names = services.map(({ name }) => name);
     await this.#system.start(names);
     await this.#system.ready(names);
-    for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
+    for (let account = 0; account <= ACCOUNTS; account++) await this.#depositors.open(account);
+    const address = parseTronAddress(this.#depositors.addresses.get(ACCOUNTS) ?? '');
+    if (address === undefined) throw new Error('the gateway has told no address');
+    this.#stranger = new Stranger(this.#system.place.kafka, this.#codec, {
+      random: this.#others,
+      accounts: ACCOUNTS + 1,
+      unpaid: { index: ACCOUNTS, address },
+    });
+    await until(
+      () => this.#system.rows('SELECT 1 FROM reserve.runs LIMIT 1'),
+      'a reserve run',
+      (seen) => seen.length > 0,
+    );
     const lists = watchedLists(await someRider(this.#system.node));
     const count = this.#options.sockets - this.#mute.count;
     // the last one of the ride requests, which is served last
@@ -200,6 +245,10 @@ class Soak {
       const ofServices = minute > minutes / 2 ? second : first;
       const victim = isOfServer ? servers.draw() : ofServices.draw();
       const told = await this.#strike(victim);
+      const [from, to] = [minute - 1, minute].map((at) =>
+        Math.floor((PLANTS.length * at) / minutes),
+      );
+      await this.#stranger?.forge(PLANTS.slice(from, to));
       await after(Math.max(0, end - performance.now()));
       await this.#close(minute, told);
     }
@@ -263,6 +312,8 @@ class Soak {
     await this.#watched.close();
     const verdictOfAll = await verdict(system, {
       projections: PROJECTIONS.map(({ name }) => name),
+      planted: this.#stranger?.planted ?? [],
+      forged: FORGED_DEPOSITS,
       depositors: this.#depositors,
       others: 0,
       counted: [CHAIN_BLOCKS],
@@ -280,7 +331,7 @@ class Soak {
         tableOf(report),
         `written to ${file}`,
         ...verdictOfAll.lines,
-        `sockets opened again: ${this.#watched.reopened}; ${this.#watched.results} results; reserve runs: ${countsLine(reserve)}`,
+        `sockets opened again: ${this.#watched.reopened}; ${this.#watched.results} results; reserve runs: ${countsLine(reserve)}; forged records: ${this.#stranger?.planted.length}`,
       ],
       violations: [...violations, ...missedGoals(report)],
     };
@@ -307,7 +358,7 @@ class Soak {
     const byFigure = Map.groupBy(this.#minutes.flat(), ({ what }) => what);
     return {
       bench: 'soak',
-      about: `${minutes} minutes with ${sockets} sockets, of which a tenth never read, and ${reads} reads a second from when they were due, while projections are rebuilt one after the other and a process is killed each minute; a round is a minute that has such a figure`,
+      about: `${minutes} minutes with ${sockets} sockets, of which a tenth never read, and ${reads} reads a second from when they were due, while projections are rebuilt one after the other, a stranger writes forged records and a process is killed each minute; a round is a minute that has such a figure`,
       measured: [...byFigure].map(([what, each]) => ({
         what,
         unit: each[0]?.unit ?? '',
@@ -323,6 +374,7 @@ class Soak {
     this.#over.abort();
     this.#mute.close();
     await this.#watchers?.close();
+    await this.#stranger?.close();
   }
 
   /** Kills it and starts it again, and waits until all has come right. */

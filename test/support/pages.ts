@@ -25,9 +25,15 @@ export function pagesOfRun(pid: number): string {
 const built = new Map<string, Promise<string>>();
 
 /** As `buildPages`, once for all files of a worker, which leave the folder as it is. */
-export function builtPages(config: Config, mode?: Mode): Promise<string> {
+export function builtPages(config: Config, mode: Mode = 'production'): Promise<string> {
   const folder = pagesOfRun(process.ppid);
-  return built.getOrInsertComputed(`${config} ${mode}`, () => buildPages(config, mode, folder));
+  const key = `${config} ${mode}`;
+  return built.getOrInsertComputed(key, () =>
+    buildPages(config, mode, folder).catch((error: unknown) => {
+      built.delete(key);
+      throw error;
+    }),
+  );
 }
 
 /**

@@ -76,7 +76,10 @@ export function keepAwake(): () => void {
   return () => stop.abort();
 }
 
-/** Ends when what the page has changed so far is shown; at once if nobody sees the page. */
+/**
+ * Ends when what the page has changed so far is shown; at once if nobody sees the page. One that is
+ * hidden in between goes on when it is seen again.
+ */
 export function painted(): Promise<void> {
   if (document.visibilityState !== 'visible') return Promise.resolve();
   return new Promise((resolve) => {

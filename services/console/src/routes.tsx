@@ -32,11 +32,19 @@ function activitySearch(search: Search) {
   return { ...texts('kind', 'cursor')(search), ...(isKnown && { direction }) };
 }
 
+/** The path of the newest navigation. */
+let newest: string | undefined;
+
 const root = createRootRoute({
   component: Frame,
   notFoundComponent: NoPage,
   // the link shows at once that it was followed; the next page takes longer than a frame
-  beforeLoad: ({ cause, preload }) => (cause === 'stay' && !preload ? painted() : undefined),
+  beforeLoad: ({ cause, location: { pathname } }) => {
+    if (cause === 'preload') return undefined;
+    const before = newest ?? pathname;
+    newest = pathname;
+    return before === pathname ? undefined : painted();
+  },
 });
 const getParentRoute = (): typeof root => root;
 

@@ -2,7 +2,7 @@
 import { seededBlocks } from '../../projections/explorer/seeded-rows.ts';
 import type { PlainBlock } from '../../projections/explorer/plain-block.ts';
 
-/** With 40 transactions and 120 movements of balances for each block that is put into the big one. */
+/** `count`: blocks that become one, with some 40 transactions each and 110 changes of balances. */
 export function chainWithBigBlock(count: number): {
   readonly blocks: readonly PlainBlock[];
   readonly big: PlainBlock;

@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState, type ReactElement } from 'react';
 import {
   REQUESTS,
@@ -98,6 +98,7 @@ function Market(props: {
   const words = TEXT.market;
   const countryOf = useCountries();
   const { at, ride } = useSearch({ from: '/market' });
+  const router = useRouter();
   const navigate = useNavigate({ from: '/market' });
   const [bounds, setBounds] = useState<Bounds>();
   const [mapState, onDrawn] = useMapState();
@@ -110,13 +111,15 @@ function Market(props: {
   const onMove = useCallback(
     (view: View, shown: Bounds) => {
       setBounds(shown);
+      // another page is under way: its navigation would be lost
+      if (router.latestLocation.pathname !== '/market') return;
       void navigate({
         search: (search) => ({ ...search, at: textOf(view) }),
         replace: true,
         resetScroll: false,
       });
     },
-    [navigate],
+    [navigate, router],
   );
   const select = useCallback(
     (hash: string | undefined) =>

@@ -17,7 +17,7 @@ import { PATIENT_READS } from '../../../support/stack.ts';
 
 const { blocks, big } = chainWithBigBlock(555);
 /** For all activity, since Postgres sorts a block again for each piece of it. */
-const { blocks: fewer } = chainWithBigBlock(60);
+const { blocks: fewer, big: smaller } = chainWithBigBlock(60);
 const hot = mostFrequent(blocks);
 let urls: Awaited<ReturnType<typeof filledOnce>>;
 beforeAll(async () => {
@@ -27,6 +27,8 @@ beforeAll(async () => {
 test('the big block is a single block', () => {
   expect(big.transactions.length).toBeGreaterThan(20_000);
   expect(big.effects.filter(({ delta }) => delta !== 0n).length).toBeGreaterThan(60_000);
+  // more than twenty pieces
+  expect(smaller.effects.filter(({ delta }) => delta !== 0n).length).toBeGreaterThan(5_000);
 });
 
 const [, type] = TYPES;

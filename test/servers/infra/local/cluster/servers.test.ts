@@ -456,7 +456,7 @@ async function restart(name: string): Promise<void> {
   await server.start();
 }
 
-/** Equal servers take a certificate in the same way; the other Postgres is the primary by now. */
+/** Equal servers are alike here, primary or not: by now the others of Postgres and Redis may be. */
 const ONE_OF_EACH = ['kafka-2', 'postgres-1', 'redis-1', 'sentinel-1', 'registry-proxy'];
 
 test('a server of each kind shows another certificate after its start where its own was removed, and no other does', async () => {
