@@ -14,7 +14,7 @@ import {
   unpublishable,
 } from './measurements.ts';
 import { ratiosPicture } from './ratios-picture.ts';
-import { missedGoals, type BenchResult } from './report.ts';
+import { median, missedGoals, type BenchResult } from './report.ts';
 
 const page = readFileSync(PAGE, 'utf8');
 const result: BenchResult = {
@@ -23,7 +23,7 @@ const result: BenchResult = {
   command: 'npm run bench -- lists',
   options: { records: 600, rounds: 3 },
   machine: { node: 'v26.10.0', cores: 2, cpu: 'A | B', memory_bytes: 24 * 2 ** 30 },
-  bench: 'lists',
+  bench: 'pass',
   about: '600 records to a file',
   measured: [
     { what: 'ops tail', unit: 'records/s', rounds: [55_429, 63_635, 60_000] },
@@ -77,7 +77,7 @@ test('no result is published of changed files or without a commit', () => {
 test('a result has its machine, commit, command, settings, medians, spreads and goals', () => {
   const shown = pageWith(page, [result]);
   for (const line of [
-    '### lists',
+    '### pass',
     '`npm run bench -- lists` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0. Settings: records 600, rounds 3.',
     '| ops tail | 60,000 records/s | 55,429 to 63,635 | 3 |',
     '| memory at the most | 532 MiB |  | 1 |',
@@ -101,6 +101,15 @@ test('a result is kept beside the newest of another kind of processor', async ()
   expect(pageWith(page, kept === undefined ? [] : [kept])).toContain(
     '| records a second / 50,000 | 1.20 | 1.20 | >= 1 |',
   );
+});
+
+test.each([
+  [[3], 3],
+  [[1, 2], 1.5],
+  [[3, 1, 2], 2],
+  [[4, 1, 2, 3], 2.5],
+])('the median of %j is %s', (values, middle) => {
+  expect(median(values)).toBe(middle);
 });
 
 test.each([

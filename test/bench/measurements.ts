@@ -4,7 +4,14 @@
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { goalsTable, grouped, ratioElsewhere, waitsTable } from './overview.ts';
+import {
+  capacitiesTable,
+  goalsTable,
+  grouped,
+  line,
+  ratioElsewhere,
+  waitsTable,
+} from './overview.ts';
 import { figure, median, type BenchResult, type Measured, type Published } from './report.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
@@ -68,6 +75,7 @@ export function pageWith(page: string, results: readonly Published[]): string {
     throw new Error(`docs/measurements.md has no part between "${BEGIN}" and "${END}": restore it`);
   const parts = [
     `## How long a user waits\n\n${waitsTable(results)}`,
+    `## How much a machine bears\n\n${capacitiesTable(results)}`,
     `## Goals\n\n${goalsTable(results)}`,
     PICTURE_LINE,
     '## Results\n',
@@ -163,8 +171,4 @@ function provenance({ at, commit, command, seconds, options, machine }: BenchRes
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
   return [`${line(head)}|${'---|'.repeat(head.length)}\n${rows.map(line).join('')}`];
-}
-
-function line(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
 }

@@ -15,8 +15,8 @@ import {
 type Source = string | { readonly list: string; readonly column: string };
 
 /** `{name}` in its words stands for that option of the run. */
-interface Wait {
-  readonly wait: string;
+interface Shown {
+  readonly what: string;
   /** none: not measured yet */
   readonly from?: Figures;
 }
@@ -35,21 +35,21 @@ function ofPage(list: string): Figures {
   };
 }
 
-const WAITS: readonly Wait[] = [
+const WAITS: readonly Shown[] = [
   {
-    wait: 'deposit: detection, on the devnet',
+    what: "deposit: detection, from TRON's block to the page, on the devnet",
     from: { bench: 'deposit', typical: 'detection', slow: 'detection, slowest' },
   },
   {
-    wait: 'deposit: credited, on the devnet',
+    what: 'deposit: credited, from the detection on, on the devnet',
     from: { bench: 'deposit', typical: 'credited', slow: 'credited, slowest' },
   },
   {
-    wait: 'deposit: from the payment until it is credited, beside kills',
+    what: 'deposit: from the payment until it is credited, beside kills',
     from: { bench: 'soak', typical: 'payment to credit, p50', slow: 'payment to credit, p99' },
   },
   {
-    wait: "block to the explorer's answer",
+    what: "block to the explorer's answer",
     from: {
       bench: 'block-to-answer',
       typical: 'node to explorer, p50',
@@ -57,7 +57,7 @@ const WAITS: readonly Wait[] = [
     },
   },
   {
-    wait: 'block to subscriber',
+    what: 'block to subscriber',
     from: {
       bench: 'block-to-subscriber',
       typical: "node to the hub's subscriber, p50",
@@ -65,44 +65,89 @@ const WAITS: readonly Wait[] = [
     },
   },
   {
-    wait: 'page: the first of the console is shown',
+    what: 'block to subscriber, beside kills',
+    from: {
+      bench: 'soak',
+      typical: "node to the hub's subscriber, p50",
+      slow: "node to the hub's subscriber, p99",
+    },
+  },
+  {
+    what: 'page: the first of the console is shown',
     from: { bench: 'console', typical: 'largest contentful paint of the first page' },
   },
   {
-    wait: 'page: it answers a key or a click',
+    what: 'page: it answers a key or a click',
     from: {
       bench: 'console',
       typical: 'interaction to next paint (INP)',
       slow: 'slowest interaction',
     },
   },
-  { wait: 'list: transactions, from the disk', from: ofPage('transactions') },
-  { wait: 'list: transactions of a type, from the disk', from: ofPage('transactions of a type') },
+  { what: 'list: transactions, of tables four times the memory', from: ofPage('transactions') },
   {
-    wait: 'balance: of any account at a height, from the disk',
+    what: 'list: transactions of a type, of tables four times the memory',
+    from: ofPage('transactions of a type'),
+  },
+  {
+    what: 'balance: of any account at a height, of tables four times the memory',
     from: ofPage('balance of any account at a height'),
   },
   {
-    wait: 'start: a treasury with a snapshot, {transactions} transactions',
+    what: 'start: a treasury with a snapshot, {transactions} transactions',
     from: {
       bench: 'start',
       typical: 'treasury with a snapshot: start with {transactions} transactions',
     },
   },
   {
-    wait: 'start: a treasury without a snapshot, {transactions} transactions',
+    what: 'start: a treasury without a snapshot, {transactions} transactions',
     from: {
       bench: 'start',
       typical: 'treasury without a snapshot: start with {transactions} transactions',
     },
   },
   {
-    wait: 'load: {transactions} transactions',
+    what: 'load: {transactions} transactions',
     from: { bench: 'beyond-memory', typical: 'load of {transactions}, empty database to live' },
   },
   {
-    wait: 'rebuild: {transactions} transactions, while the explorer is read',
+    what: 'rebuild: {transactions} transactions, while the explorer is read',
     from: { bench: 'rebuild', typical: 'a rebuild under reads, from the command to its end' },
+  },
+];
+
+/** The work that one process of each kind does. */
+const CAPACITIES: readonly Shown[] = [
+  {
+    what: 'explorer: any page of transactions, each read from Postgres',
+    from: {
+      bench: 'lists',
+      typical: 'any page of transactions: gateway, each read',
+    },
+  },
+  {
+    what: 'explorer: the newest transactions, again and again',
+    from: {
+      bench: 'lists',
+      typical: 'newest transactions, again and again: gateway that keeps answers',
+    },
+  },
+  {
+    what: 'hub: the same query of a list of {requests} requests',
+    from: { bench: 'hub', typical: 'the same document: hub' },
+  },
+  {
+    what: 'hub: a new query each time',
+    from: { bench: 'hub', typical: 'a new document each time: hub' },
+  },
+  {
+    what: 'hub: until {sockets} sockets have a change of a list of {requests} requests',
+    from: { bench: 'sockets', typical: 'from a change until every socket has it' },
+  },
+  {
+    what: 'projector of the explorer: load, of {transactions} transactions',
+    from: { bench: 'load', typical: 'projector process, empty database to live' },
   },
 ];
 
@@ -153,14 +198,33 @@ const REASONS: readonly (readonly [bench: string, begins: string, why: string])[
 ];
 
 export function waitsTable(results: readonly BenchResult[]): string {
-  const rows = WAITS.map(({ wait, from }) => {
+  return tableOf(['wait', 'typical', 'p99 or maximum, of the worst round'], WAITS, results);
+}
+
+export function capacitiesTable(results: readonly BenchResult[]): string {
+  return tableOf(['one machine of 2 cores, with its clients', 'median'], CAPACITIES, results);
+}
+
+function tableOf(
+  head: readonly string[],
+  shown: readonly Shown[],
+  results: readonly BenchResult[],
+): string {
+  const rows = shown.map(({ what, from }) => {
     const result = results.find(({ bench }) => bench === from?.bench);
-    if (from === undefined || result === undefined) return `| ${wait} | not measured |  |  |\n`;
+    if (from === undefined || result === undefined)
+      return line([what, 'not measured', ...head.slice(2).map(() => ''), '']);
     const { bench, typical, slow } = from;
     const slowest = slow === undefined ? '' : figureOf(result, slow, largest);
-    return `| ${filled(wait, result)} | ${figureOf(result, typical, median)} | ${slowest} | [${bench}](#${bench}) |\n`;
+    const figures = [figureOf(result, typical, median), slowest].slice(0, head.length - 1);
+    return line([filled(what, result), ...figures, `[${bench}](#${bench})`]);
   });
-  return `| wait | typical | p99 or slowest, of several rounds the largest | from |\n|---|---|---|---|\n${rows.join('')}`;
+  return `${line([...head, 'from'])}|${'---|'.repeat(head.length + 1)}\n${rows.join('')}`;
+}
+
+/** A row of a table in Markdown. */
+export function line(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`;
 }
 
 function filled(words: string, { options }: BenchResult): string {
@@ -202,7 +266,7 @@ export function goalsTable(results: readonly Published[]): string {
   const head = '| ratio | goal | measured | | why missed | from |\n|---|---|---|---|---|---|\n';
   const lines = rows
     .toSorted((one, other) => Number(other.missed) - Number(one.missed))
-    .map(({ line }) => line);
+    .map((row) => row.line);
   return `${head}${lines.join('')}`;
 }
 
@@ -224,7 +288,7 @@ function goalRow(
     missed ? (why ?? 'not known') : '',
     `[${bench}](#${bench})`,
   ];
-  return { missed, line: `| ${cells.join(' | ')} |\n` };
+  return { missed, line: line(cells) };
 }
 
 /** The ratio on the kind of processor where it is worse. */

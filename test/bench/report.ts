@@ -74,8 +74,14 @@ export function isMissed({ ratio, goal = '' }: Ratio): boolean {
   return sign === '>' ? !(ratio >= Number(text)) : !(ratio <= Number(text));
 }
 
+/** The value in the middle, or the mean of the two there. */
 export function median(values: readonly number[]): number {
-  return percentile(values, 0.5);
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low = Number.NaN, high = low] = sorted.slice(
+    Math.ceil(sorted.length / 2) - 1,
+    Math.floor(sorted.length / 2) + 1,
+  );
+  return (low + high) / 2;
 }
 
 /** The smallest value that at least `share` of the values do not exceed. */
