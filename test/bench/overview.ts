@@ -161,11 +161,6 @@ const GROUPS: Readonly<Record<string, readonly RegExp[]>> = {
 /** The reason of each goal that was missed, by bench and by how the ratio begins. */
 const REASONS: readonly (readonly [bench: string, begins: string, why: string])[] = [
   [
-    'console',
-    'INP / 100 ms',
-    'the next page was rendered within the click; since then it waits for the next frame',
-  ],
-  [
     'load',
     'load / raw COPY',
     'decompressing, decoding, hashing, folding and encoding are nearly all in one thread ([more](#load-beside-raw-copy))',
