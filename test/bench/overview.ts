@@ -151,10 +151,14 @@ const CAPACITIES: readonly Shown[] = [
   },
 ];
 
+const ERRORS_OF_PARTS = [/^error of the slopes: (?!all processes).*, ms$/];
+
 /** Ratios of a bench that differ by their subject alone: the worst stands for all. */
 const GROUPS: Readonly<Record<string, readonly RegExp[]>> = {
   abuse: [/^p99 of all rounds under /, /^memory of the gateways under /],
   lists: [/: processor time, gateway, each read \/ bare$/],
+  scale: ERRORS_OF_PARTS,
+  'scale-2-instances': ERRORS_OF_PARTS,
   soak: [/^memory of /],
 };
 
