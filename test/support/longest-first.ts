@@ -14,7 +14,7 @@ const LONG = [
   'faults/services/projector/service',
   'faults/services/console/outages',
   'faults/infra/local/main',
-  'faults/infra/local/fail-over',
+  'faults/infra/local/cluster-fail-over',
   'faults/services/treasury/reserve-statuses',
   'faults/services/explorer-gateway/storm',
   'faults/infra/postgres/readers',
