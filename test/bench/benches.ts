@@ -85,14 +85,14 @@ export const BENCHES: Readonly<Record<string, Listed>> = {
   pass: { bench: pass, minutes: 5, after: "a change of the watcher's tables or passes" },
   console: {
     bench: consoleBench,
-    minutes: 4,
+    minutes: 3,
     after: 'a change of the console, or a new version of Chromium',
     in_all: { minutes: 2, rounds: 20 },
   },
   scale: {
     bench: scale,
-    minutes: 9,
+    minutes: 10,
     after: 'a change of how services are divided, before more traffic is promised',
-    in_all: { seconds: 10, rounds: 1 },
+    in_all: { seconds: 5 },
   },
 };

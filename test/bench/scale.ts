@@ -15,7 +15,7 @@ export const scale: Bench<Option> = {
   about: 'processor time, bytes and requests of each part a block, transaction, deposit and so on',
   options: {
     seconds: { about: 'of each load, once it is steady', default: 30 },
-    rounds: { about: 'of all loads', default: 3 },
+    rounds: { about: 'of all loads; an even number goes as often back as there', default: 2 },
     instances: { about: 'of each service', default: 1 },
   },
   run,

@@ -20,12 +20,7 @@ import {
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
-import {
-  DEPOSIT_ADDRESSES,
-  RESERVE_RUNS,
-  TREASURY_LEDGER,
-  TRON_TRANSFERS,
-} from '../../schemas/topics.ts';
+import { DEPOSIT_ADDRESSES, RESERVE_RUNS, TREASURY_LEDGER } from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
 import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
@@ -39,11 +34,11 @@ import { addressOf } from '../support/operators.ts';
 import { Deck } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { countsLine, type FaultRun, type Given } from './fault-run.ts';
-import { ADDRESSES, CLOSING_RUN, LEDGER, OPENING_RUN, TRANSFERS } from './forgeries.ts';
+import { ADDRESSES, CLOSING_RUN, LEDGER, OPENING_RUN } from './forgeries.ts';
 import { FAILURES, SETTINGS, TREASURY } from './mint-settings.ts';
 import { runOps } from './ops-run.ts';
 import { figureOf } from './processes.ts';
-import { plantsOf, Stranger } from './stranger.ts';
+import { FORGED_DEPOSITS, PLANTS, plantsIn, plantsOf, Stranger } from './stranger.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 import { STRIKES, Treasuries, TREASURIES } from './treasuries.ts';
 import { audit, comesToRest, misjudged, verdict, type SystemReport } from './verdict.ts';
@@ -71,8 +66,6 @@ const UNPAID = { index: ACCOUNTS, address: depositKey().addressAt(ACCOUNTS) };
 const USD = 1_000_000n;
 const REORGANISE_EVERY = 2;
 const DEPTH_MAX = 3;
-/** One in the ledger, one in `tron.transfers`. */
-const FORGED_DEPOSITS = 2;
 /** Deposits while minting is closed. */
 const MEANWHILE = 3;
 const MEASURED =
@@ -141,9 +134,7 @@ class MintRun {
   async rounds({ deposits, kills }: Options): Promise<void> {
     const system = this.#system;
     const plants = [
-      ...plantsOf(TREASURY_LEDGER, LEDGER),
-      ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES),
-      ...plantsOf(TRON_TRANSFERS, TRANSFERS),
+      ...PLANTS,
       { topic: RESERVE_RUNS, kind: 'a run that does not match', forgery: CLOSING_RUN },
     ];
     for (let kill = 1; kill <= kills; kill++) {
@@ -168,8 +159,7 @@ class MintRun {
       system.progress(
         `kill ${kill} of ${kills}: ${what}; ${this.#made} paid, all credited after ${ms} ms`,
       );
-      const [from, to] = [kill - 1, kill].map((at) => Math.floor((plants.length * at) / kills));
-      await this.stranger.forge(plants.slice(from, to));
+      await this.stranger.forge(plantsIn(plants, kill, kills));
     }
   }
 

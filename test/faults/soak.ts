@@ -14,12 +14,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { services } from '../../infra/services/services.ts';
 import { PROJECTIONS } from '../../services/projector/registry.ts';
-import {
-  CHAIN_BLOCKS,
-  DEPOSIT_ADDRESSES,
-  TREASURY_LEDGER,
-  TRON_TRANSFERS,
-} from '../../schemas/topics.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
@@ -33,7 +28,6 @@ import { until } from '../support/until.ts';
 import { kill } from './blows.ts';
 import { Depositors } from './depositors.ts';
 import { countsLine, type FaultReport, type FaultRun } from './fault-run.ts';
-import { ADDRESSES, LEDGER, TRANSFERS } from './forgeries.ts';
 import { answersOf, MuteSockets, someRider, watchedLists, Watchers } from './hub-watchers.ts';
 import { MemoryLives } from './memory-lives.ts';
 import { runOps } from './ops-run.ts';
@@ -41,7 +35,7 @@ import { Outages, type Failure } from './outages.ts';
 import { figureOf } from './processes.ts';
 import { listed, QUESTIONS, Readers } from './readers.ts';
 import { percentiles, textOf, type Figure } from './soak-figures.ts';
-import { plantsOf, Stranger } from './stranger.ts';
+import { FORGED_DEPOSITS, PLANTS, plantsIn, Stranger } from './stranger.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 import { comesToRest, verdict } from './verdict.ts';
 
@@ -75,14 +69,6 @@ const MUTE_SHARE = 0.1;
 const MUTE_EVERY_MS = 12_000;
 /** Accounts that are paid; one more has an address too. */
 const ACCOUNTS = 24;
-/** No forged run: it closes the gate, as a mismatch that the run has to be free of. */
-const PLANTS = [
-  ...plantsOf(TREASURY_LEDGER, LEDGER),
-  ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES),
-  ...plantsOf(TRON_TRANSFERS, TRANSFERS),
-];
-/** One in the ledger, one in `tron.transfers`. */
-const FORGED_DEPOSITS = 2;
 /** Accounts whose deposits are read. */
 const ACCOUNTS_READ = 2;
 const USD = 1_000_000;
@@ -245,10 +231,7 @@ class Soak {
       const ofServices = minute > minutes / 2 ? second : first;
       const victim = isOfServer ? servers.draw() : ofServices.draw();
       const told = await this.#strike(victim);
-      const [from, to] = [minute - 1, minute].map((at) =>
-        Math.floor((PLANTS.length * at) / minutes),
-      );
-      await this.#stranger?.forge(PLANTS.slice(from, to));
+      await this.#stranger?.forge(plantsIn(PLANTS, minute, minutes));
       await after(Math.max(0, end - performance.now()));
       await this.#close(minute, told);
     }

@@ -2,7 +2,14 @@
 import { EMPTY_CHAIN, evolve, type Chain } from '../../projections/chain/chain.ts';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
-import { CHAIN_BLOCKS, RESERVE_RUNS, TRON_TRANSFERS, type Topic } from '../../schemas/topics.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  RESERVE_RUNS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../schemas/topics.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { Invariant } from '../../services/ops/audit/findings.ts';
 import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
@@ -13,7 +20,15 @@ import { readLogEvents } from '../../services/runtime/kafka/log-events.ts';
 import type { LogEntry } from '../../services/runtime/kafka/record.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { never, silentLog } from '../support/kafka.ts';
-import { forgedBlock, type Facts, type Forgeries, type Forgery } from './forgeries.ts';
+import {
+  ADDRESSES,
+  forgedBlock,
+  LEDGER,
+  TRANSFERS,
+  type Facts,
+  type Forgeries,
+  type Forgery,
+} from './forgeries.ts';
 
 /** A forged record to be written. */
 export interface Plant {
@@ -42,6 +57,21 @@ export function plantsOf(topic: Topic, forgeries: Forgeries<Forged>): readonly P
   return Object.entries(forgeries).flatMap(([kind, forgery]) =>
     'left_out' in forgery ? [] : [{ topic, kind, forgery }],
   );
+}
+
+/** One of each kind that neither halts minting nor closes its gate. */
+export const PLANTS: readonly Plant[] = [
+  ...plantsOf(TREASURY_LEDGER, LEDGER),
+  ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES),
+  ...plantsOf(TRON_TRANSFERS, TRANSFERS),
+];
+/** Those of `PLANTS` that look like deposits: one in the ledger, one in `tron.transfers`. */
+export const FORGED_DEPOSITS = 2;
+
+/** The plants of one of so many turns, from 1 on: all of them in all turns. */
+export function plantsIn(plants: readonly Plant[], turn: number, turns: number): readonly Plant[] {
+  const [from, to] = [turn - 1, turn].map((at) => Math.floor((plants.length * at) / turns));
+  return plants.slice(from, to);
 }
 
 type Given = Pick<Facts, 'accounts' | 'unpaid' | 'random'>;
