@@ -68,6 +68,8 @@ export type ApplyOutcome =
 /** An open transaction that holds the lock of one checkpoint. */
 export interface WriteTransaction {
   readonly client: ClientBase;
+  /** the checkpoint, as it was found */
+  readonly from: Checkpoint;
   /** aborted when the transaction is given up: shared state may be changed by others then */
   readonly over: AbortSignal;
 }
@@ -211,7 +213,7 @@ async function inTransaction<Event extends { readonly type: string }>(
   if (!('broken' in folded)) {
     const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
     if (coalescer?.canWrite(folded.changes) !== true) return await write(folded, to);
-    const { to: end, ...written } = await coalescer.write({ client, over }, folded, to);
+    const { to: end, ...written } = await coalescer.write({ client, from, over }, folded, to);
     if (!(await advance(end))) return CONFLICT;
     return { outcome: 'applied', next_offset: end.next_offset, ...written, announced: [] };
   }

@@ -21,8 +21,9 @@
  * - fetched records: the reader's queue, until a batch takes them;
  * - decoded records: the unfinalized buffer and the look-ahead, until they are folded;
  * - encoded rows: the table writer, which returns their memory once Postgres has taken them;
- * - dirty rows: the coalescer's transaction, which also serves the fold with them. Another
- *   connection reads all other rows: nobody changes them while the checkpoint is locked.
+ * - dirty rows: the coalescer's transaction, which also serves the fold with them, as the next one
+ *   does. Another connection reads all other rows: nobody changes them while the checkpoint is
+ *   locked.
  *
  * A kill, of this process or of Postgres, at any point:
  * - within a transaction: nothing of it is stored; the next start reads from the checkpoint again;
@@ -49,7 +50,7 @@ import { buildIndexes, type IndexBuild } from '../tables/index-build.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { isIndexed, type LoadPhase } from '../tables/live-tables.ts';
 import type { Rests } from './rests.ts';
-import { WriteCoalescer } from './write-coalescer.ts';
+import { LastRows, WriteCoalescer } from './write-coalescer.ts';
 
 const POLL_MS = 250;
 const REPORT_MS = 5_000;
@@ -97,6 +98,7 @@ export interface BatchWriterOptions<Event extends { readonly type: string }> {
 export class BatchWriter<Event extends { readonly type: string }> implements LoadExtent {
   readonly #options: BatchWriterOptions<Event>;
   readonly #rate = new Rate();
+  #lastRows = new LastRows();
   #phase: LoadPhase | 'starting' = 'starting';
   #building = 'indexes';
   /** where the load ends */
@@ -195,7 +197,15 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
       const loading = this.is_loading;
       const coalescer =
         loading && this.#isCoalesced
-          ? new WriteCoalescer({ projection, pool, batches, load: this, isStale, rests })
+          ? new WriteCoalescer({
+              projection,
+              pool,
+              batches,
+              load: this,
+              isStale,
+              rests,
+              last: this.#lastRows,
+            })
           : undefined;
       const options = {
         pool,
@@ -287,6 +297,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
 
   #enterLive(): void {
     this.#phase = 'live';
+    this.#lastRows = new LastRows();
     clearInterval(this.#reporting);
     this.#options.log.info(
       { projection: this.#options.projection.name },

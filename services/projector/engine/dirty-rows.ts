@@ -11,13 +11,13 @@ import type {
   Value,
 } from '../../../projections/contract/projection.ts';
 import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
-import type { Unwritten } from './table-reader.ts';
+import type { KnownRows } from './table-reader.ts';
 
-/** of one table; a row takes about 250 bytes */
-const DIRTY_ROWS_MAX = 200_000;
+/** of one table; a row takes about 120 bytes */
+const DIRTY_ROWS_MAX = 500_000;
 
 /** Rows that an open transaction has changed and not written yet: the newest state of each. */
-export class DirtyRows implements Unwritten {
+export class DirtyRows implements KnownRows {
   readonly #rowsMax: number;
   /** by table name; of tables whose key is one column */
   readonly #tables = new Map<string, DirtyTable>();
@@ -45,7 +45,7 @@ export class DirtyRows implements Unwritten {
       if (rows.length > 0) for (const row of rows) this.#of(table).set(row);
   }
 
-  find({ table, keys }: KeyedLoad): ReturnType<Unwritten['find']> {
+  find({ table, keys }: KeyedLoad): ReturnType<KnownRows['find']> {
     const rows: LoadedRow[] = [];
     const missing: Value[] = [];
     const dirty = this.#of(table);
@@ -70,8 +70,8 @@ export class DirtyRows implements Unwritten {
 }
 
 /**
- * Rows are held without the bytes of their key: those are a slice of a larger buffer, which they
- * would keep alive.
+ * Values are held by column: half a million rows would keep the garbage collector busy. Keys are
+ * copied: their bytes are a slice of a larger buffer, which they would keep alive.
  */
 class DirtyTable {
   readonly #table: Table;
@@ -82,35 +82,40 @@ class DirtyTable {
   readonly #template: Readonly<Record<string, Value>>;
   /** seeded: those who choose keys cannot choose collisions */
   readonly #keys = new BytesIndex(randomBytes(4).readInt32LE());
-  /** by position in `#keys` */
-  readonly #rows: Row[] = [];
+  /** by column, then by position in `#keys`; null for the bytes of a key */
+  readonly #columns: readonly Value[][];
 
   constructor(table: Table) {
     this.#table = table;
     const columns = Object.keys(table.columns);
     this.#keyAt = columns.indexOf(table.key[0] ?? '');
     this.#template = Object.fromEntries(columns.map((column) => [column, null]));
+    this.#columns = columns.map(() => []);
   }
 
   get size(): number {
-    return this.#rows.length;
+    return this.#keys.size;
   }
 
   set(row: Row): void {
-    const key = row[this.#keyAt] ?? null;
-    const bytes = bytesOf(key);
+    const bytes = bytesOf(row[this.#keyAt] ?? null);
     let position = this.#keys.find(bytes);
     if (position === -1) position = this.#keys.add(bytes);
-    this.#rows[position] = Buffer.isBuffer(key) ? row.with(this.#keyAt, null) : row;
+    let at = 0;
+    for (const values of this.#columns) {
+      const value = row[at] ?? null;
+      values[position] = at === this.#keyAt && Buffer.isBuffer(value) ? null : value;
+      at++;
+    }
   }
 
   get(key: Value): LoadedRow | undefined {
-    const row = this.#rows[this.#keys.find(bytesOf(key))];
-    if (row === undefined) return undefined;
+    const position = this.#keys.find(bytesOf(key));
+    if (position === -1) return undefined;
     const loaded = { ...this.#template };
     let at = 0;
     for (const column in loaded) {
-      loaded[column] = at === this.#keyAt ? key : (row[at] ?? null);
+      loaded[column] = at === this.#keyAt ? key : (this.#columns[at]?.[position] ?? null);
       at++;
     }
     return loaded;
@@ -118,8 +123,12 @@ class DirtyTable {
 
   encoded(): CopyRows {
     const encoded = new CopyRows(this.#table);
-    for (const [position, row] of this.#rows.entries())
-      encoded.add(row[this.#keyAt] === null ? row.with(this.#keyAt, this.#keys.at(position)) : row);
+    for (let position = 0; position < this.size; position++)
+      encoded.add(
+        this.#columns.map(
+          (values, at) => values[position] ?? (at === this.#keyAt ? this.#keys.at(position) : null),
+        ),
+      );
     return encoded;
   }
 }

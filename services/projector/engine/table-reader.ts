@@ -10,9 +10,9 @@ import type {
 } from '../../../projections/contract/projection.ts';
 import { inOrder } from '../../runtime/postgres/pipeline.ts';
 
-/** Rows that are changed and not written yet. */
-export interface Unwritten {
-  /** The unwritten rows among the wanted ones, and the keys of the others. */
+/** Rows that need not be read, since they are in memory. */
+export interface KnownRows {
+  /** The known rows among the wanted ones, and the keys of the others. */
   find(load: KeyedLoad): {
     readonly rows: readonly LoadedRow[];
     readonly missing: readonly Value[];
@@ -28,11 +28,14 @@ export async function loadRows(
   return Object.fromEntries(await inOrder(loaded));
 }
 
-/** From Postgres, one statement after the other, except rows that are not written yet. */
+/**
+ * From Postgres, one statement after the other, except rows that are known. Where a row is known
+ * twice, the first counts.
+ */
 export async function loadMissingRows(
   pool: Pick<Pool, 'query'>,
   loads: readonly Load[],
-  unwritten: Unwritten,
+  known: readonly KnownRows[],
 ): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const load of loads) {
@@ -40,9 +43,15 @@ export async function loadMissingRows(
       loaded[load.name] = await select(pool, load);
       continue;
     }
-    const { rows, missing } = unwritten.find(load);
+    let rows: readonly LoadedRow[] = [];
+    let { keys } = load;
+    for (const each of known) {
+      const found = each.find({ ...load, keys });
+      rows = rows.concat(found.rows);
+      keys = found.missing;
+    }
     loaded[load.name] =
-      missing.length === 0 ? rows : [...rows, ...(await select(pool, { ...load, keys: missing }))];
+      keys.length === 0 ? rows : rows.concat(await select(pool, { ...load, keys }));
   }
   return loaded;
 }

@@ -16,7 +16,7 @@ import type { Batch, BatchLookahead, LoadExtent } from './batches.ts';
 import { advanced, type Checkpoint } from './checkpoint.ts';
 import { DirtyRows } from './dirty-rows.ts';
 import type { Rests } from './rests.ts';
-import { loadMissingRows } from './table-reader.ts';
+import { loadMissingRows, type KnownRows } from './table-reader.ts';
 import { writeChanges, writeUpserts } from './table-writer.ts';
 
 /** Age at which a transaction takes no further batch: a kill loses the work of about this long. */
@@ -36,8 +36,27 @@ export interface WriteCoalescerOptions<Event extends { readonly type: string }> 
   readonly isStale: (batch: Batch<Event>) => boolean;
   /** taken after each batch, when Postgres has taken its rows; none when not given */
   readonly rests?: Pick<Rests, 'due_ms' | 'take'> | undefined;
-  /** dirty rows of one table; 200,000 when not given */
+  /** dirty rows of one table; 500,000 when not given */
   readonly rows_max?: number | undefined;
+  /** shared by the transactions of a load */
+  readonly last: LastRows;
+}
+
+/** Rows that the newest transaction has written at its end: the next one need not read them. */
+export class LastRows {
+  #rows: DirtyRows | undefined;
+  #digest: Buffer | undefined;
+
+  /** Known rows, if the tables are as that transaction has left them. */
+  at({ digest }: Checkpoint): readonly DirtyRows[] {
+    return this.#rows !== undefined && this.#digest?.equals(digest) === true ? [this.#rows] : [];
+  }
+
+  /** Given the new checkpoint: the digest of all records applied tells it from any other. */
+  keep(rows: DirtyRows, { digest }: Checkpoint): void {
+    this.#rows = rows;
+    this.#digest = digest;
+  }
 }
 
 export class WriteCoalescer<Event extends { readonly type: string }> implements Coalescer {
@@ -58,13 +77,14 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
   }
 
   async write(
-    { client, over }: WriteTransaction,
+    { client, from, over }: WriteTransaction,
     first: Complete,
     firstTo: Checkpoint,
   ): Promise<Coalesced> {
-    const { batches, rests, rows_max: rowsMax } = this.#options;
+    const { batches, last, rests, rows_max: rowsMax } = this.#options;
     const begun = performance.now();
     const dirty = new DirtyRows(rowsMax);
+    const known = [dirty, ...last.at(from)];
     const appended = new Set<string>();
     let to = firstTo;
     let { outcomes } = first;
@@ -89,7 +109,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
         await rests.take();
         over.throwIfAborted();
       }
-      const next = await this.#foldNext(to, dirty, appended, over);
+      const next = await this.#foldNext(to, dirty, known, appended, over);
       if (next === undefined) break;
       this.#hasTaken = true;
       batches.advance();
@@ -100,6 +120,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
     rows += await writing;
     over.throwIfAborted();
     rows += await writeUpserts(client, dirty.encoded());
+    last.keep(dirty, to);
     return { to, outcomes, rows };
   }
 
@@ -110,6 +131,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
   async #foldNext(
     { topic, partition, next_offset: nextOffset }: Checkpoint,
     dirty: DirtyRows,
+    known: readonly KnownRows[],
     appended: ReadonlySet<string>,
     over: AbortSignal,
   ): Promise<{ readonly batch: Batch<Event>; readonly folded: Complete } | undefined> {
@@ -128,7 +150,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
     )
       return undefined;
     // any failure comes up again when the batch is applied in a transaction of its own
-    const loaded = await soon(loadMissingRows(pool, batch.loads, dirty).catch(() => undefined));
+    const loaded = await soon(loadMissingRows(pool, batch.loads, known).catch(() => undefined));
     over.throwIfAborted();
     if (loaded === undefined || isStale(batch)) return undefined;
     const folded = projection.fold(loaded, batch.events, newCopyRows);

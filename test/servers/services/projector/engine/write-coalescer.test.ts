@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import type { ExplorerEvent } from '../../../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import {
@@ -9,7 +9,10 @@ import {
 import type { Batch } from '../../../../../services/projector/engine/batches.ts';
 import { readCheckpoints } from '../../../../../services/projector/engine/checkpoint.ts';
 import type { Rests } from '../../../../../services/projector/engine/rests.ts';
-import { WriteCoalescer } from '../../../../../services/projector/engine/write-coalescer.ts';
+import {
+  LastRows,
+  WriteCoalescer,
+} from '../../../../../services/projector/engine/write-coalescer.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
@@ -39,6 +42,8 @@ interface Steps {
   readonly batches_max?: number;
   readonly rows_max?: number;
   readonly rests?: Pick<Rests, 'due_ms' | 'take'>;
+  /** new ones when not given */
+  readonly last?: LastRows;
 }
 
 /** One transaction from this offset on, with as many batches as the coalescer takes. */
@@ -76,6 +81,7 @@ async function applyFrom(
         batches < batchesMax && Number(offset) + 1 < events.length,
     },
     isStale: () => false,
+    last: new LastRows(),
     ...options,
   });
   const outcome = await applyBatch(
@@ -97,8 +103,9 @@ async function applyAll(
   steps: Steps,
 ): Promise<number> {
   let transactions = 0;
+  const last = new LastRows();
   for (let at = 0; at < events.length; at = await appliedUpTo(tables)) {
-    const { outcome } = await applyFrom(tables, events, at, steps);
+    const { outcome } = await applyFrom(tables, events, at, { last, ...steps });
     expect(outcome.outcome).toBe('applied');
     transactions++;
   }
@@ -131,6 +138,43 @@ test('a transaction ends before it holds too many dirty rows', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 5, blocks: 20, reorg_probability: 0 })];
   expect(await applyAll(tables, events, { sizes: [4], rows_max: 12 })).toBeGreaterThan(1);
+  await expectTables(tables, events);
+});
+
+function isLoadOfAccounts(
+  statement: unknown,
+): statement is { readonly values: readonly [readonly Buffer[]] } {
+  return Reflect.get(Object(statement), 'name') === 'load_accounts';
+}
+
+test('a transaction does not read rows that the one before has written', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 6, blocks: 60, reorg_probability: 0, accounts: 40 })];
+  const last = new LastRows();
+  await applyFrom(tables, events, 0, { sizes: [5], batches_max: 4, last });
+  const { rows: written } = await tables.pool.query<{ address: Buffer }>(
+    'SELECT address FROM accounts',
+  );
+  const known = new Set(written.map(({ address }) => address.toString('hex')));
+  const query = vi.spyOn(tables.pool, 'query');
+  await applyFrom(tables, events, await appliedUpTo(tables), { sizes: [5], last });
+  const read = query.mock.calls
+    .map(([statement]): unknown => statement)
+    .filter(isLoadOfAccounts)
+    .flatMap(({ values: [addresses] }) => addresses.map((address) => address.toString('hex')));
+  expect(read.length).toBeGreaterThan(0);
+  expect(read.filter((address) => known.has(address))).toEqual([]);
+  await expectTables(tables, events);
+});
+
+test('rows that another process has written since are read again', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 6, blocks: 60, reorg_probability: 0 })];
+  const last = new LastRows();
+  await applyFrom(tables, events, 0, { sizes: [5], batches_max: 4, last });
+  const other = await appliedUpTo(tables);
+  await applyFrom(tables, events, other, { sizes: [5], batches_max: 4 });
+  await applyFrom(tables, events, await appliedUpTo(tables), { sizes: [1], last });
   await expectTables(tables, events);
 });
 
