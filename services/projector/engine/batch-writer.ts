@@ -21,9 +21,9 @@
  * - fetched records: the reader's queue, until a batch takes them;
  * - decoded records: the unfinalized buffer and the look-ahead, until they are folded;
  * - encoded rows: the table writer, which returns their memory once Postgres has taken them;
- * - dirty rows: the coalescer's transaction, which also serves the fold with them, as the next one
- *   does. Another connection reads all other rows: nobody changes them while the checkpoint is
- *   locked.
+ * - dirty rows: the coalescer's transaction, then `LastRows`, until the next transaction has
+ *   written its own. Both serve the fold with them. Another connection reads all other rows: nobody
+ *   changes them while the checkpoint is locked.
  *
  * A kill, of this process or of Postgres, at any point:
  * - within a transaction: nothing of it is stored; the next start reads from the checkpoint again;
@@ -98,7 +98,7 @@ export interface BatchWriterOptions<Event extends { readonly type: string }> {
 export class BatchWriter<Event extends { readonly type: string }> implements LoadExtent {
   readonly #options: BatchWriterOptions<Event>;
   readonly #rate = new Rate();
-  #lastRows = new LastRows();
+  readonly #lastRows = new LastRows();
   #phase: LoadPhase | 'starting' = 'starting';
   #building = 'indexes';
   /** where the load ends */
@@ -283,6 +283,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   /** Builds the indexes of loaded tables, which are live afterwards. */
   async buildIndexes(): Promise<void> {
     this.#phase = 'building';
+    this.#lastRows.drop();
     const { pool, projection, log, signal, indexes, retrying } = this.#options;
     const { at_once, warm } = indexes ?? {};
     const onStep = (what: string): void => {
@@ -297,7 +298,6 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
 
   #enterLive(): void {
     this.#phase = 'live';
-    this.#lastRows = new LastRows();
     clearInterval(this.#reporting);
     this.#options.log.info(
       { projection: this.#options.projection.name },

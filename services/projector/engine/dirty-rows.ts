@@ -1,4 +1,4 @@
-/** The rows that a transaction of many batches has changed, and writes once, at its end. */
+/** The rows that a transaction of many batches changes, and writes once, at its end. */
 import { randomBytes } from 'node:crypto';
 import { BytesIndex } from '../../../projections/bytes-index.ts';
 import type {
@@ -13,10 +13,10 @@ import type {
 import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
 import type { KnownRows } from './table-reader.ts';
 
-/** of one table; a row takes about 120 bytes */
+/** of one table; an account takes about 150 bytes */
 const DIRTY_ROWS_MAX = 500_000;
 
-/** Rows that an open transaction has changed and not written yet: the newest state of each. */
+/** Rows that a transaction has changed, to write them at its end: the newest state of each. */
 export class DirtyRows implements KnownRows {
   readonly #rowsMax: number;
   /** by table name; of tables whose key is one column */

@@ -44,18 +44,19 @@ export interface WriteCoalescerOptions<Event extends { readonly type: string }> 
 
 /** Rows that the newest transaction has written at its end: the next one need not read them. */
 export class LastRows {
-  #rows: DirtyRows | undefined;
-  #digest: Buffer | undefined;
+  #kept: { readonly rows: DirtyRows; readonly digest: Buffer } | undefined;
 
-  /** Known rows, if the tables are as that transaction has left them. */
+  /** Known rows at this checkpoint. Equal digests mean the same records, and so the same rows. */
   at({ digest }: Checkpoint): readonly DirtyRows[] {
-    return this.#rows !== undefined && this.#digest?.equals(digest) === true ? [this.#rows] : [];
+    return this.#kept?.digest.equals(digest) === true ? [this.#kept.rows] : [];
   }
 
-  /** Given the new checkpoint: the digest of all records applied tells it from any other. */
   keep(rows: DirtyRows, { digest }: Checkpoint): void {
-    this.#rows = rows;
-    this.#digest = digest;
+    this.#kept = { rows, digest };
+  }
+
+  drop(): void {
+    this.#kept = undefined;
   }
 }
 

@@ -147,7 +147,7 @@ function isLoadOfAccounts(
   return Reflect.get(Object(statement), 'name') === 'load_accounts';
 }
 
-test('a transaction does not read rows that the one before has written', async () => {
+test('a transaction reads no rows for its further batches that the one before has written', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 6, blocks: 60, reorg_probability: 0, accounts: 40 })];
   const last = new LastRows();
